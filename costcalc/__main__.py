@@ -1,0 +1,6 @@
+"""`python -m costcalc`."""
+
+from costcalc.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""What every part of an architecture has in common: frozen fields, strict sizes, and rules between fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+LARGEST_SIZE = 10**12
+Rule = tuple[Any, str]
+Where = tuple[str | int, ...]
+
+
+def _integral(value: object) -> object:
+    """1e6 and 5e5 are whole numbers, however YAML or JSON reads them; 0.5 stays a float and is refused."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Size = Annotated[int, BeforeValidator(_integral), Field(strict=True, ge=1, le=LARGEST_SIZE)]
+Flag = Annotated[bool, Field(strict=True)]
+Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=60)]
+
+
+class RuleBroken(ValueError):
+    """A rule between fields does not hold; `where` is the key path of the component."""
+
+    def __init__(self, message: str, where: Where) -> None:
+        super().__init__(message)
+        self.where = where
+
+
+class Component(BaseModel):
+    """A part of an architecture: frozen, and a typo in a field is an error.
+
+    Subclasses are final: a variant is a field value or a new kind, never a subclass of a kind.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """What must hold between the fields, as (condition, message); the message may name fields in braces.
+
+        A condition may be an array when a sweep asks, so it uses no `if`, `or` or `min` on a size.
+        """
+        del d_model
+        yield from ()
+
+    def check(self, where: Where, d_model: int) -> None:
+        """Raise `RuleBroken` on the first rule that does not hold."""
+        for holds, message in self.rules(d_model):
+            if not holds:
+                raise RuleBroken(message.format(d_model=d_model, **self.__dict__), where)
+
+    def derived(self, d_model: int) -> Iterator[str]:
+        """What was not written but follows from what was, one short sentence each."""
+        del d_model
+        yield from ()

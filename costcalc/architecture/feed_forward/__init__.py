@@ -1,0 +1,12 @@
+"""The kinds of feed-forward network. A new kind is a file here, one in `reference/`, a member of this union, and cases."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from costcalc.architecture.feed_forward.dense import Dense
+from costcalc.architecture.feed_forward.gated import Gated
+
+FeedForward = Annotated[Dense | Gated, Field(discriminator="kind")]
+
+__all__ = ["Dense", "FeedForward", "Gated"]

@@ -1,0 +1,30 @@
+"""The gated feed-forward network (arXiv 2002.05202): SwiGLU, GEGLU and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from costcalc.architecture.component import Component, Flag, Size
+from costcalc.architecture.feed_forward.activation import Activation
+from costcalc.architecture.places import At, Stream
+from costcalc.inventory import Record
+
+
+class Gated(Component):
+    """(activation(x W_gate) * x W_up) W_down: three matrices, each of d_model x d_ff."""
+
+    kind: Literal["gated"] = "gated"
+    d_ff: Size
+    activation: Activation = "silu"
+    bias: Flag = False
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        return f"gated {self.activation}, {self.d_ff:,} wide{', biases' if self.bias else ''}"
+
+    def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
+        """D -> F twice and F -> D."""
+        yield from at.linear("gate", stream.rows, {"D": d_model}, {"F": self.d_ff}, bias=self.bias)
+        yield from at.linear("up", stream.rows, {"D": d_model}, {"F": self.d_ff}, bias=self.bias)
+        yield from at.linear("down", stream.rows, {"F": self.d_ff}, {"D": d_model}, bias=self.bias)

@@ -1,0 +1,42 @@
+"""Normalisation: LayerNorm (arXiv 1607.06450) and RMSNorm (arXiv 1910.07467)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from costcalc.architecture.component import Component, Flag
+from costcalc.architecture.places import At
+from costcalc.inventory import Record
+
+
+class LayerNorm(Component):
+    """Centred and scaled; a gain and a bias per channel, either of which a model may leave out."""
+
+    kind: Literal["layernorm"] = "layernorm"
+    weight: Flag = True
+    bias: Flag = True
+
+    def records(self, at: At, name: str, axes: Mapping[str, int]) -> Iterator[Record]:
+        """A gain and a bias of `axes` (usually {"D": d_model}), no matmul."""
+        if self.weight:
+            yield at.weight(name, axes)
+        if self.bias:
+            yield at.weight(f"{name}_bias", axes)
+
+
+class RMSNorm(Component):
+    """Scaled by the root mean square; a gain per channel, which a model may leave out."""
+
+    kind: Literal["rmsnorm"] = "rmsnorm"
+    weight: Flag = True
+
+    def records(self, at: At, name: str, axes: Mapping[str, int]) -> Iterator[Record]:
+        """A gain of `axes` (usually {"D": d_model}), no matmul."""
+        if self.weight:
+            yield at.weight(name, axes)
+
+
+Norm = Annotated[LayerNorm | RMSNorm, Field(discriminator="kind")]

@@ -1,0 +1,104 @@
+"""Position information: none, a learned table, the sinusoids of 2017, or rotary embeddings.
+
+`added` kinds are added to the token embeddings once, at the bottom of a stack; the others act inside each attention,
+so a layer may have its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from costcalc.architecture.component import Component, Rule, Size
+from costcalc.architecture.places import At
+from costcalc.inventory import Record
+
+PositiveFloat = Annotated[float, Field(strict=True, gt=0, lt=1e30, allow_inf_nan=False)]
+
+
+class NoPositions(Component):
+    """No position information in this layer or stack."""
+
+    kind: Literal["none"] = "none"
+    added: ClassVar[bool] = False
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        return "none"
+
+    def records(self, at: At, d_model: int) -> Iterator[Record]:
+        """Nothing is held."""
+        del at, d_model
+        yield from ()
+
+
+class LearnedPositions(Component):
+    """A trained table of `length` rows, added to the embeddings; longer texts have no row (GPT-2, BERT)."""
+
+    kind: Literal["learned"] = "learned"
+    length: Size
+    added: ClassVar[bool] = True
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        return f"learned, {self.length:,} rows"
+
+    def records(self, at: At, d_model: int) -> Iterator[Record]:
+        """One table of length x d_model."""
+        yield at.weight("positions", {"length": self.length, "D": d_model}, table=True)
+
+
+class SinusoidalPositions(Component):
+    """The sinusoids of arXiv 1706.03762, section 3.5, added to the embeddings.
+
+    stored: "no" when they are computed on the fly; "frozen" when a checkpoint holds the table as a parameter that is
+    not trained; "buffer" when it is held beside the parameters. A stored table needs its `length`.
+    """
+
+    kind: Literal["sinusoidal"] = "sinusoidal"
+    stored: Literal["no", "frozen", "buffer"] = "no"
+    length: Size | None = None
+    added: ClassVar[bool] = True
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        return "sinusoidal" if self.stored == "no" else f"sinusoidal, stored ({self.stored})"
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """A stored table has a length."""
+        yield self.stored == "no" or self.length is not None, "a stored table of sinusoids needs its `length`"
+
+    def records(self, at: At, d_model: int) -> Iterator[Record]:
+        """The table, where it is stored."""
+        if self.stored != "no" and self.length is not None:
+            yield at.weight("positions", {"length": self.length, "D": d_model}, role=self.stored, table=True)
+
+
+class RotaryPositions(Component):
+    """RoPE (arXiv 2104.09864): queries and keys are rotated, nothing is held.
+
+    theta: the base of the frequencies. rotary_dim: how many of each head's `head_dim` numbers are rotated, None for all
+    (partial rotary: Phi, GPT-J, NeoX).
+    """
+
+    kind: Literal["rope"] = "rope"
+    theta: PositiveFloat = 10_000.0
+    rotary_dim: Size | None = None
+    added: ClassVar[bool] = False
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        part = "" if self.rotary_dim is None else f", {self.rotary_dim} numbers of each head"
+        return f"RoPE, theta {self.theta:,.0f}{part}"
+
+    def records(self, at: At, d_model: int) -> Iterator[Record]:
+        """Nothing is held."""
+        del at, d_model
+        yield from ()
+
+
+Positions = Annotated[
+    NoPositions | LearnedPositions | SinusoidalPositions | RotaryPositions, Field(discriminator="kind")
+]

@@ -1,0 +1,154 @@
+"""A stack of layers: which layers, in which order, and what stands below and above them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from costcalc.architecture.block import Block
+from costcalc.architecture.component import Component, Flag, Rule, RuleBroken, Size, Where
+from costcalc.architecture.norm import Norm
+from costcalc.architecture.places import At, Stream
+from costcalc.architecture.positions import NoPositions, Positions
+from costcalc.inventory import Record
+
+MOST_LAYERS = 100_000
+
+
+def _entry_kind(entry: Any) -> str:
+    is_pattern = "pattern" in entry if isinstance(entry, dict) else isinstance(entry, Pattern)
+    return "pattern" if is_pattern else "block"
+
+
+Entry = Annotated[
+    Annotated[Block, Tag("block")] | Annotated["Pattern", Tag("pattern")],
+    Discriminator(_entry_kind),
+]
+Entries = Annotated[tuple[Entry, ...], Field(min_length=1)]
+
+
+class Pattern(Component):
+    """A sequence of layers, written `repeat` times over; patterns nest."""
+
+    repeat: Size = 1
+    pattern: Entries
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One distinct block of a stack, at its path, for all the layers that are equal to it."""
+
+    block: Block
+    path: str
+    times: int
+
+
+class Stack(Component):
+    """Layers, and the norm on top of them (there by default, except with norms: post)."""
+
+    norm: Norm
+    positions: Positions = NoPositions()
+    final_norm: Flag | None = None
+    layers: Entries
+
+    @property
+    def has_final_norm(self) -> bool:
+        """As written, or else unless the last layer ends in a norm of its own."""
+        return _last_block(self.layers).norms != "post" if self.final_norm is None else self.final_norm
+
+    @property
+    def depth(self) -> int:
+        """How many layers, repeats multiplied out."""
+        return _depth(self.layers)
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """A bound on the layers, since layouts list every one."""
+        yield self.depth <= MOST_LAYERS, f"{self.depth:,} layers are more than {MOST_LAYERS:,}"
+
+    def check(self, where: Where, d_model: int) -> None:
+        """This stack's rules, then those of every entry."""
+        super().check(where, d_model)
+        self.positions.check((*where, "positions"), d_model)
+        self._check_entries(self.layers, (*where, "layers"), d_model)
+
+    def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
+        for index, entry in enumerate(entries):
+            if isinstance(entry, Pattern):
+                self._check_entries(entry.pattern, (*where, index, "pattern"), d_model)
+                continue
+            entry.check((*where, index), d_model)
+            if entry.positions.added and entry.positions != self.positions:
+                message = f"{entry.positions.kind} positions are added once, below all layers: write them on the stack"
+                raise RuleBroken(message, (*where, index, "positions"))
+
+    def groups(self, name: str) -> tuple[list[Group], tuple[str, ...]]:
+        """The distinct blocks of this stack, and the group's path of each layer in order.
+
+        Paths are `decoder.layers` when all layers are equal, else `decoder.layers.<name or first layer index>`.
+        """
+        if len(self.layers) == 1 and isinstance(self.layers[0], Block):
+            block, path = self.layers[0], f"{name}.layers"  # the common case, spared the hashing
+            return [Group(block, path, block.repeat)], (path,) * block.repeat
+        blocks: list[Block] = []
+        order: list[tuple[int, int]] = []
+        seen: dict[tuple[Any, ...], int] = {}
+        for block, repeat in _runs(self.layers):
+            identity = tuple(getattr(block, field) for field in _IDENTITY)
+            if identity not in seen:
+                seen[identity] = len(blocks)
+                blocks.append(block)
+            order.append((seen[identity], repeat))
+        paths = _paths(f"{name}.layers", blocks, order, (name,))
+        times = [0] * len(blocks)
+        for index, repeat in order:
+            times[index] += repeat
+        layout = tuple(path for index, repeat in order for path in (paths[index],) * repeat)
+        return [Group(*parts) for parts in zip(blocks, paths, times, strict=True)], layout
+
+    def records(self, name: str, groups: list[Group], d_model: int, stream: Stream) -> Iterator[Record]:
+        """Added positions, each group's layers, the final norm."""
+        at = At(name)
+        if self.positions.added:
+            yield from self.positions.records(at, d_model)
+        for group in groups:
+            yield from group.block.records(At(group.path, group.times), d_model, stream)
+        if self.has_final_norm:
+            yield from self.norm.records(at, "final_norm", {"D": d_model})
+
+
+_IDENTITY = tuple(field for field in Block.model_fields if field != "repeat")
+
+
+def _depth(entries: tuple[Block | Pattern, ...]) -> int:
+    return sum(e.repeat if isinstance(e, Block) else e.repeat * _depth(e.pattern) for e in entries)
+
+
+def _last_block(entries: tuple[Block | Pattern, ...]) -> Block:
+    last = entries[-1]
+    return last if isinstance(last, Block) else _last_block(last.pattern)
+
+
+def _runs(entries: tuple[Block | Pattern, ...]) -> Iterator[tuple[Block, int]]:
+    for entry in entries:
+        if isinstance(entry, Block):
+            yield entry, entry.repeat
+        else:
+            yield from list(_runs(entry.pattern)) * entry.repeat
+
+
+def _paths(prefix: str, blocks: list[Block], order: list[tuple[int, int]], where: Where) -> list[str]:
+    if len(blocks) == 1:
+        return [prefix]
+    first_layer: dict[int, int] = {}
+    layer = 0
+    for index, repeat in order:
+        first_layer.setdefault(index, layer)
+        layer += repeat
+    names = [block.name or str(first_layer[index]) for index, block in enumerate(blocks)]
+    for name in names:
+        if names.count(name) > 1:
+            raise RuleBroken(f"two different layers are both named {name!r}: give each its own name", (*where, "layers"))
+    return [f"{prefix}.{name}" for name in names]

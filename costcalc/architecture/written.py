@@ -1,0 +1,103 @@
+"""From what people write to the full form that the components validate.
+
+People write less than the whole: a bare word for a kind, defaults once at the top or in a stack's `block:`, `layers:`
+without `decoder:`. This module spells that out on plain mappings, before validation, so that a component always sees
+all of its own fields. Nothing is judged here: whatever does not fit is left for the components to refuse.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from costcalc.architecture.component import RuleBroken
+
+KINDS: dict[str, str | None] = {
+    "attention": "grouped_query",
+    "feed_forward": "dense",
+    "norm": None,
+    "positions": None,
+    "qk_norm": None,
+}
+"""Keys that hold one of several kinds, and the kind that is meant when none is written (None: it must be written)."""
+
+STACKS = ("decoder",)
+STACK_KEYS = ("norm", "positions", "final_norm", "block")
+"""Keys of a stack that may stand at the top level, as defaults for every stack."""
+LAYER_KEYS = ("norm", "positions")
+"""Keys of a stack that are defaults for its layers as well."""
+
+Mapping = dict[str, Any]
+
+
+def full_form(written: object) -> object:
+    """The written form of an architecture with every default spelled out; not a mapping: returned as it is."""
+    if not isinstance(written, dict):
+        return written
+    if "encoder" in written:
+        raise RuleBroken("only decoders are read so far, not an `encoder`", ("encoder",))
+    top = {key: _with_kinds(key, value) for key, value in written.items()}
+    if "layers" in top:
+        if "decoder" in top:
+            raise RuleBroken("`layers` is short for `decoder: {layers: ...}`: write one of the two", ("layers",))
+        top["decoder"] = {"layers": top.pop("layers")}
+    defaults = {key: top.pop(key) for key in STACK_KEYS if key in top}
+    for name in STACKS:
+        if isinstance(top.get(name), dict):
+            top[name] = _full_stack(_merged(defaults, top[name]))
+    return top
+
+
+def _full_stack(stack: Mapping) -> Mapping:
+    block = stack.pop("block", {})
+    if not isinstance(block, dict):
+        raise RuleBroken("`block` must be a mapping of defaults for the layers", ("decoder", "block"))
+    defaults = _merged({key: stack[key] for key in LAYER_KEYS if key in stack}, block)
+    stack["layers"] = _full_layers(stack.get("layers"), defaults)
+    return stack
+
+
+def _full_layers(layers: Any, defaults: Mapping) -> Any:
+    if not isinstance(layers, list):
+        return layers
+    return [_full_layer(layer, defaults) for layer in layers]
+
+
+def _full_layer(layer: Any, defaults: Mapping) -> Any:
+    if not isinstance(layer, dict):
+        return layer
+    if "pattern" in layer:
+        return {**layer, "pattern": _full_layers(layer["pattern"], defaults)}
+    return _merged(defaults, layer)
+
+
+def _merged(base: Mapping, over: Mapping) -> Mapping:
+    """`over` on top of `base`, key by key and all the way down; a null takes the key away; another kind replaces."""
+    result = dict(base)
+    for key, written in over.items():
+        value, below = _worded(key, written), _worded(key, result.get(key))
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(below, dict) and isinstance(value, dict) and _same_kind(below, value):
+            result[key] = _merged(below, value)
+        else:
+            result[key] = _with_kinds(key, value)
+    return result
+
+
+def _same_kind(below: Mapping, value: Mapping) -> bool:
+    return "kind" not in value or value["kind"] == below.get("kind")
+
+
+def _worded(key: str, value: Any) -> Any:
+    """A bare word is {kind: word}."""
+    return {"kind": value} if key in KINDS and isinstance(value, str) else value
+
+
+def _with_kinds(key: str, value: Any) -> Any:
+    """Bare words and missing kinds spelled out, in this value and in whatever lies inside it."""
+    value = _worded(key, value)
+    if not isinstance(value, dict) or key == "block" or key in STACKS:
+        return value  # a stack and its block are merged first
+    if KINDS.get(key) is not None:
+        value = {"kind": KINDS[key], **value}
+    return {name: _with_kinds(name, inner) for name, inner in value.items()}

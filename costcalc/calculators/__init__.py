@@ -1,0 +1,1 @@
+"""Folds over an inventory: each answers one question."""

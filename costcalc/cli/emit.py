@@ -1,0 +1,98 @@
+"""Reports to standard output or to a file, in the format that was asked for. Nothing else in costcalc prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from costcalc.errors import CostcalcError
+from costcalc.report import SUFFIXES, Report, Screen, known_format, render
+
+SMALLEST_WIDTH = 40
+
+
+def emit(report: Report, *, form: str | None, as_json: bool, output: str | None, default: str = "table") -> None:
+    """Write the report; `form` beats the suffix of `output`, which beats `default`."""
+    chosen = _chosen(form, as_json, output, default)
+    if output is None or output == "-":
+        write(render(report, chosen, _terminal()))
+    else:
+        write_file(render(report, chosen, Screen()), output)
+
+
+def _chosen(form: str | None, as_json: bool, output: str | None, default: str) -> str:
+    if as_json and form not in (None, "json"):
+        raise CostcalcError(f"--json and --format {form} exclude each other", hint="give one of the two")
+    if as_json:
+        return "json"
+    if form is not None:
+        return known_format(form)
+    return SUFFIXES.get(Path(output).suffix.lower(), default) if output else default
+
+
+def _terminal() -> Screen:
+    """What standard output can show: a width only where it is a terminal, so that nothing is cut or folded in a pipe."""
+    stream = sys.stdout
+    is_terminal = stream.isatty()
+    width = None
+    if is_terminal:
+        width = max(_columns(), SMALLEST_WIDTH)
+    colour = bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM") != "dumb")
+    if os.environ.get("NO_COLOR"):
+        colour = False
+    try:
+        "█▏".encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return Screen(width, colour, unicode=False)
+    return Screen(width, colour)
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        pass
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
+def write(text: str) -> None:
+    """Text to standard output; a character that its encoding lacks becomes a question mark."""
+    encoding = sys.stdout.encoding or "ascii"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    sys.stdout.flush()
+
+
+def write_file(text: str, output: str) -> None:
+    """The file whole or not at all: a temporary one beside it is renamed over it."""
+    path = Path(output)
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+            path.write_text(text, encoding="utf-8")
+            return
+        target = path.resolve()
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            os.chmod(temporary, _mode_for(target))
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise CostcalcError(f"cannot be written: {reason}", where=output, hint="give a file in a folder you may write to") from None
+
+
+def _mode_for(target: Path) -> int:
+    """The permissions that the file has, or that a new one would get."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,112 @@
+"""`costcalc`: finds the command, runs it, and turns whatever goes wrong into two short lines and an exit code.
+
+0 fine; 1 the answer is no; 2 the input is wrong; 3 our bug. Commands are loaded when they are asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+from costcalc.cli.options import Debug, Version
+from costcalc.errors import CostcalcError, nearest
+
+COMMANDS = {
+    "show": "costcalc.cli.show",
+    "params": "costcalc.cli.params",
+    "flops": "costcalc.cli.flops",
+    "kv": "costcalc.cli.kv",
+    "presets": "costcalc.cli.presets",
+    "schema": "costcalc.cli.schema",
+}
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class LazyGroup(typer.core.TyperGroup):
+    """The group of all commands; each command's module is imported when that command is looked up."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the help page."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name; an unknown one is refused with the nearest."""
+        if cmd_name not in COMMANDS:
+            if ctx.resilient_parsing:  # a shell is completing a word
+                return None
+            close = nearest(cmd_name, COMMANDS)
+            hint = f"did you mean costcalc {close[0]}?" if close else f"costcalc has: {', '.join(COMMANDS)}"
+            raise CostcalcError(f"no command is called {cmd_name!r}", hint=hint)
+        command = typer.Typer(add_completion=False)
+        command.command(cmd_name, context_settings=SETTINGS)(import_module(COMMANDS[cmd_name]).run)
+        return typer.main.get_command(command)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    context_settings=SETTINGS,
+    pretty_exceptions_enable=False,
+    epilog="MODEL is a preset or alias (8b), a path to a YAML file or config.json, or - for standard input.",
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(context: typer.Context, version: Version = False, debug: Debug = False) -> None:
+    """What does this transformer cost? Exact parameters, FLOPs and KV-cache memory."""
+    del version, debug
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; the exit code."""
+    try:
+        result = typer.main.get_command(app).main(args=arguments, prog_name="costcalc", standalone_mode=False)
+    except CostcalcError as error:
+        return complain(str(error), error.hint)
+    except (KeyboardInterrupt, typer.Abort):
+        print("\ncostcalc: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; the interpreter must not fail once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a usage error of typer
+            return complain(_usage(error), _usage_hint(error))
+        if "--debug" in arguments:
+            raise
+        reason = " ".join(str(error).split())[:200]
+        print(f"costcalc: internal error: {type(error).__name__}: {reason} (--debug shows where)", file=sys.stderr)
+        return 3
+    return result if isinstance(result, int) else 0
+
+
+def complain(what: str, hint: str) -> int:
+    """Two lines on standard error: what and where, then what to type. The exit code."""
+    encoding = sys.stderr.encoding or "ascii"
+    for line in (f"error: {what}", f" hint: {hint}" if hint else ""):
+        if line:
+            print(line.encode(encoding, "replace").decode(encoding), file=sys.stderr)
+    return 2
+
+
+def _usage(error: Any) -> str:
+    return " ".join(str(error.format_message()).split()).rstrip(".")[:300]
+
+
+def _usage_hint(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context else 'costcalc'} --help"
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))

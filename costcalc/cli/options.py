@@ -1,0 +1,93 @@
+"""Arguments and options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from costcalc import __version__
+from costcalc.inventory.workload import COUNTINGS, LOGITS
+
+
+def complete_model(incomplete: str) -> list[str]:
+    """Presets and aliases that begin as typed so far."""
+    from costcalc.sources.presets import preset_aliases, preset_names  # noqa: PLC0415
+
+    return [name for name in [*preset_names(), *preset_aliases()] if name.startswith(incomplete.lower())]
+
+
+def complete_format(incomplete: str) -> list[str]:
+    """Formats that begin as typed so far."""
+    from costcalc.report import FORMATS  # noqa: PLC0415
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+def complete_dtype(incomplete: str) -> list[str]:
+    """Dtypes that begin as typed so far."""
+    from costcalc.dtypes import DTYPES  # noqa: PLC0415
+
+    return [name for name in DTYPES if name.startswith(incomplete)]
+
+
+def show_version(asked: bool) -> None:
+    """Print the version and stop."""
+    if asked:
+        typer.echo(f"costcalc {__version__}")
+        raise typer.Exit
+
+
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL",
+        help="A preset or alias (8b), a YAML file or config.json (a path has a / or a .), or - for standard input.",
+        autocompletion=complete_model,
+        show_default=False,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help="table, json, csv or markdown.", autocompletion=complete_format),
+]
+Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to FILE (whole or not at all); its suffix picks a format."),
+]
+Version = Annotated[bool, typer.Option("--version", help="Show the version.", callback=show_version, is_eager=True)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
+SeqLen = Annotated[
+    str | None,
+    typer.Option(
+        "--seq-len", metavar="TOKENS", help="New tokens of each sequence, such as 8k (8,192); default: the model's context."
+    ),
+]
+Batch = Annotated[str, typer.Option("--batch", metavar="N", help="Sequences.")]
+PastTokens = Annotated[str, typer.Option("--past-tokens", metavar="TOKENS", help="Tokens that are cached already.")]
+Counting = Annotated[
+    str,
+    typer.Option(
+        "--counting",
+        metavar="|".join(COUNTINGS),
+        help="Pairs that the mask allows, or the whole rectangle that a kernel is handed.",
+        autocompletion=lambda: list(COUNTINGS),
+    ),
+]
+Logits = Annotated[
+    str,
+    typer.Option(
+        "--logits",
+        metavar="|".join(LOGITS),
+        help="The head for every new token, or for the last one only.",
+        autocompletion=lambda: list(LOGITS),
+    ),
+]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", metavar="TOKENS", help="Tokens held, such as 8k (8,192); default: the model's context."),
+]
+Dtype = Annotated[
+    str, typer.Option("--dtype", metavar="DTYPE", help="bf16, fp8, q8_0, ...", autocompletion=complete_dtype)
+]

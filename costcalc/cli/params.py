@@ -1,0 +1,161 @@
+"""`costcalc params`: how many parameters, and where they are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from costcalc.architecture import Architecture
+from costcalc.calculators.components import sum_by_component
+from costcalc.calculators.parameters import Parameters, layer_parameters, parameters
+from costcalc.cli.emit import emit
+from costcalc.cli.models import column_names, header, load_all, one_or_many
+from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
+from costcalc.errors import CostcalcError, nearest
+from costcalc.inventory import Weight
+from costcalc.report import Cell, Quantity, Report, Table, side_by_side, with_shares
+from costcalc.units import grouped, human, matches_printed
+
+BY = ("component", "layer", "tensor")
+By = Annotated[
+    str, typer.Option("--by", metavar="|".join(BY), help="What the rows are.", autocompletion=lambda: list(BY))
+]
+
+
+def run(
+    models: Models,
+    by: By = "component",
+    form: Format = None,
+    as_json: Json = False,
+    output: Output = None,
+    version: Version = False,
+    debug: Debug = False,
+) -> None:
+    """Parameters: totals, and by component, layer or tensor. Exact; tied weights count once."""
+    del version, debug
+    if by not in BY:
+        close = nearest(by, BY)
+        hint = f"did you mean --by {close[0]}?" if close else f"--by takes one of: {', '.join(BY)}"
+        raise CostcalcError(f"unknown --by {by!r}", hint=hint)
+    loaded = load_all(models)
+    counted = [parameters(model.inventory) for model in loaded]
+    pairs = list(zip(loaded, counted, strict=True))
+    report = Report(
+        title="; ".join(_answer(model, count) for model, count in pairs),
+        tables=(_totals(loaded, counted), _parts(by, loaded, counted)),
+        notes=tuple(note for model, count in pairs for note in [published_note(model, count)] if note),
+        data=one_or_many([_data(model, count, by) for model, count in pairs]),
+    )
+    emit(report, form=form, as_json=as_json, output=output)
+
+
+def _answer(model: Architecture, count: Parameters) -> str:
+    return f"{model.name}: {grouped(count.total)} parameters ({human(count.total, 'parameters')})"
+
+
+def published_note(model: Architecture, count: Parameters) -> str | None:
+    """Whether the published figure, where there is one, agrees at its printed digits."""
+    printed = model.published_parameters
+    if printed is None:
+        return None
+    said = grouped(printed) if isinstance(printed, int) else printed
+    if matches_printed(count.total, printed):
+        return f"{model.name}: the published figure, {said}, agrees"
+    return f"{model.name}: the published figure, {said}, DIFFERS from this count by {_difference(count, printed)}"
+
+
+def _difference(count: Parameters, printed: int | str) -> str:
+    return f"{count.total - printed:+,}" if isinstance(printed, int) else "more than its last digit"
+
+
+def totals(count: Parameters) -> dict[str, Cell]:
+    """The rows of totals: what is always said, and what only some models have."""
+    always = {
+        "total": count.total,
+        "embedding tables": count.embedding,
+        "non-embedding": count.non_embedding,
+    }
+    sometimes = {
+        "active": (count.active, count.total),
+        "trainable": (count.trainable, count.total),
+        "buffers": (count.buffers, 0),
+        "extra": (count.extra, 0),
+    }
+    rows = {**always, **{name: value for name, (value, plain) in sometimes.items() if value != plain}}
+    return {name: Quantity(value, "parameters") for name, value in rows.items()}
+
+
+def _totals(models: list[Architecture], counted: list[Parameters]) -> Table:
+    return side_by_side("parameters", column_names(models), [totals(count) for count in counted], strong="total")
+
+
+def _parts(by: str, models: list[Architecture], counted: list[Parameters]) -> Table:
+    sheets = [_amounts(by, model, count) for model, count in zip(models, counted, strict=True)]
+    if len(models) == 1:
+        return with_shares(f"by {by}", models[0].name, sheets[0], "parameters")
+    cells: list[dict[str, Cell]] = [{k: Quantity(v, "parameters") for k, v in sheet.items()} for sheet in sheets]
+    return side_by_side(f"by {by}", column_names(models), cells)
+
+
+def _amounts(by: str, model: Architecture, count: Parameters) -> dict[str, int]:
+    held = [weight for weight in count.components if weight.role in ("trainable", "frozen")]
+    if by == "tensor":
+        return {_tensor(weight): weight.parameters for weight in held}
+    if by == "component":
+        return sum_by_component([(weight.path, weight.parameters) for weight in held], model.inventory)
+    return _by_layer(model, count)
+
+
+def _tensor(weight: Weight) -> str:
+    axes = " x ".join(f"{letter} {size:,}" for letter, size in weight.axes.items())
+    return f"{weight.path}  {axes}" + (f"  x {weight.times:,}" if weight.times > 1 else "")
+
+
+def _by_layer(model: Architecture, count: Parameters) -> dict[str, int]:
+    """Runs of equal layers in order, each run in one row, then what stands outside the layers."""
+    per_layer = layer_parameters(model.inventory)
+    rows: dict[str, int] = {}
+    for stack, groups in model.inventory.layout.items():
+        start = 0
+        while start < len(groups):
+            end = start
+            while end < len(groups) and groups[end] == groups[start]:
+                end += 1
+            group = groups[start].removeprefix(f"{stack}.layers").removeprefix(".")
+            where = f"{start}" if end - start == 1 else f"{start}-{end - 1}"
+            each = f", {per_layer[groups[start]]:,} each" if end - start > 1 else ""
+            name = f" ({group})" if group and not group.isdigit() else ""
+            rows[f"{stack} layer {where}{name}{each}"] = per_layer[groups[start]] * (end - start)
+            start = end
+    rows["outside the layers"] = count.total - sum(rows.values())
+    return rows
+
+
+def _data(model: Architecture, count: Parameters, by: str) -> dict[str, Any]:
+    data = {
+        **header("params", model),
+        "total_parameters": count.total,
+        "embedding_parameters": count.embedding,
+        "non_embedding_parameters": count.non_embedding,
+        "active_parameters": count.active,
+        "active_parameters_without_input_table": count.active_without_input_table,
+        "active_parameters_without_tables": count.active_without_tables,
+        "trainable_parameters": count.trainable,
+        "buffers": count.buffers,
+        "extra_parameters": count.extra,
+        "components": [_component(weight) for weight in count.components],
+    }
+    if by == "layer":
+        per_layer = layer_parameters(model.inventory)
+        data["layers"] = [
+            {"stack": stack, "layer": index, "group": group, "parameters": per_layer[group]}
+            for stack, groups in model.inventory.layout.items()
+            for index, group in enumerate(groups)
+        ]
+    return data
+
+
+def _component(weight: Weight) -> dict[str, Any]:
+    row = {"path": weight.path, "axes": dict(weight.axes), "times": weight.times, "parameters": weight.parameters}
+    return row if weight.role == "trainable" else {**row, "role": weight.role}

@@ -1,0 +1,202 @@
+"""`costcalc show`: one page on a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from costcalc.architecture import Architecture
+from costcalc.calculators.components import sum_by_component
+from costcalc.calculators.conventions import RuleOfThumb, rule_of_thumb, six_nd_total
+from costcalc.calculators.flops import Flops, flops
+from costcalc.calculators.kv_cache import KVCache, kv_cache
+from costcalc.calculators.parameters import Parameters, parameters
+from costcalc.cli.emit import emit
+from costcalc.cli.models import beyond_table, column_names, context_of, header, load_all, one_or_many, with_note
+from costcalc.cli.options import Context, Debug, Dtype, Format, Json, Models, Output, Version
+from costcalc.cli.params import published_note, totals
+from costcalc.dtypes import canonical_dtype
+from costcalc.inventory import Workload
+from costcalc.report import Cell, Quantity, Ratio, Report, Table, side_by_side, with_shares
+from costcalc.units import grouped, human, parse_length
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Every number of one model's page."""
+
+    model: Architecture
+    context: int
+    dtype: str
+    counted: Parameters
+    token: Flops
+    sequence: Flops
+    cache: KVCache
+    rule: RuleOfThumb
+
+    @property
+    def six_nd(self) -> int:
+        """6·N·D for one sequence of the context's length."""
+        return six_nd_total(self.counted, self.context)
+
+
+def run(
+    models: Models,
+    context: Context = None,
+    dtype: Dtype = "bf16",
+    form: Format = None,
+    as_json: Json = False,
+    output: Output = None,
+    version: Version = False,
+    debug: Debug = False,
+) -> None:
+    """One page: what the model is, its parameters, FLOPs per token, attention share, KV cache, and what was derived."""
+    del version, debug
+    dtype = canonical_dtype(dtype)
+    pages = [_page(model, context, dtype) for model in load_all(models)]
+    names = column_names([page.model for page in pages])
+    tables = [
+        side_by_side("model", names, [_what(page.model) for page in pages]),
+        side_by_side("parameters", names, [totals(page.counted) for page in pages], strong="total"),
+        *_by_component(names, pages),
+        side_by_side("forward FLOPs", names, [_compute(page) for page in pages], strong="next token"),
+        side_by_side(f"KV cache, {dtype}", names, [_held(page) for page in pages], strong="at the context"),
+        side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages]),
+    ]
+    report = Report(
+        title="; ".join(_answer(page) for page in pages),
+        tables=tuple(tables),
+        notes=tuple(note for page in pages for note in _notes(page)),
+        data=one_or_many([_data(page) for page in pages]),
+    )
+    emit(report, form=form, as_json=as_json, output=output)
+
+
+def _page(model: Architecture, context: str | None, dtype: str) -> Page:
+    tokens = context_of(model, option="--context") if context is None else parse_length(context, name="--context")
+    cache = kv_cache(model.inventory, tokens, dtype=dtype)
+    return Page(
+        model=model,
+        context=tokens,
+        dtype=dtype,
+        counted=parameters(model.inventory),
+        token=flops(model.inventory, Workload(new_tokens=1, past_tokens=tokens - 1)),
+        sequence=flops(model.inventory, Workload(new_tokens=tokens)),
+        cache=cache,
+        rule=rule_of_thumb(model.inventory),
+    )
+
+
+def _answer(page: Page) -> str:
+    return (
+        f"{page.model.name}: {grouped(page.counted.total)} parameters, {human(page.token.forward, 'FLOPs')} a token "
+        f"and {human(page.cache.bytes, 'bytes')} of cache at {page.context:,} tokens"
+    )
+
+
+def _what(model: Architecture) -> dict[str, Cell]:
+    stack = model.decoder
+    rows: dict[str, Cell] = {"family": "decoder-only", "layers": f"{stack.depth:,} of width {model.d_model:,}"}
+    for group in model.groups:
+        where = "" if len(model.groups) == 1 else f" ({group.path.rpartition('.')[2]}, {group.times} layers)"
+        if group.block.attention is not None:
+            rows[f"attention{where}"] = group.block.attention.summary(model.d_model)
+        if group.block.feed_forward is not None:
+            rows[f"feed-forward{where}"] = group.block.feed_forward.summary()
+    block = model.groups[0].block
+    placement = f"parallel, {block.parallel}" if block.parallel else block.norms
+    rows["norms"] = f"{stack.norm.kind}, {placement.replace('_', ' ')}{', final' if stack.has_final_norm else ''}"
+    rows["positions"] = ", ".join(dict.fromkeys([stack.positions.summary(), *_own_positions(model)]))
+    rows["vocabulary"] = f"{model.vocab_size:,}, {'tied head' if model.tie_embeddings else 'head with its own table'}"
+    rows["context"] = None if model.context_length is None else f"{model.context_length:,} tokens"
+    rows["source"] = model.source
+    return {label: cell for label, cell in rows.items() if cell is not None}
+
+
+def _own_positions(model: Architecture) -> list[str]:
+    """Positions of layers that have their own."""
+    return [g.block.positions.summary() for g in model.groups if g.block.positions != model.decoder.positions]
+
+
+def _by_component(names: list[str], pages: list[Page]) -> list[Table]:
+    if len(pages) > 1:
+        return []
+    count, inventory = pages[0].counted, pages[0].model.inventory
+    amounts = [(w.path, w.parameters) for w in count.components if w.role in ("trainable", "frozen")]
+    return [with_shares("by component", names[0], sum_by_component(amounts, inventory), "parameters")]
+
+
+def _compute(page: Page) -> dict[str, Cell]:
+    sheet: dict[str, Cell] = {
+        "at context": Quantity(page.context, "tokens"),
+        "next token": Quantity(page.token.forward, "FLOPs"),
+        "  of which weights": Quantity(page.token.weights, "FLOPs"),
+        "  of which attention": Quantity(page.token.attention, "FLOPs"),
+        "  attention share": Ratio(page.token.attention, page.token.forward, "percent"),
+        "whole sequence": Quantity(page.sequence.forward, "FLOPs"),
+        "  attention share of it": Ratio(page.sequence.attention, page.sequence.forward, "percent"),
+    }
+    if page.sequence.train is not None:
+        sheet["training on it (3 x)"] = Quantity(page.sequence.train, "FLOPs")
+        sheet["  over 6·N·D"] = Ratio(page.sequence.train, page.six_nd)
+    return sheet
+
+
+def _held(page: Page) -> dict[str, Cell]:
+    return {
+        "at the context": Quantity(page.cache.bytes, "bytes"),
+        "next token adds": Quantity(page.cache.bytes_per_token, "bytes"),
+    }
+
+
+def _thumb(rule: RuleOfThumb) -> dict[str, Cell]:
+    return {
+        "matrices of the layers": Quantity(rule.layer_parameters, "parameters"),
+        "vocabulary tables": Quantity(rule.embedding_parameters, "parameters"),
+        "both": Quantity(rule.total_parameters, "parameters"),
+        "2 FLOPs a matrix weight": Quantity(rule.forward_flops_per_token, "FLOPs"),
+        "16-bit cache a token": Quantity(rule.kv_bytes_per_token, "bytes"),
+    }
+
+
+def _notes(page: Page) -> list[str]:
+    found = [published_note(page.model, page.counted), beyond_table(page.model, page.context)]
+    derived = list(page.model.derived_facts())
+    if derived:
+        found.append(f"{page.model.name} derives: {'; '.join(derived)}")
+    return [
+        *[note for note in found if note],
+        "exact but for the rule of thumb, which leaves out norms, biases, positions, head and attention core",
+    ]
+
+
+def _data(page: Page) -> dict[str, Any]:
+    data = {
+        **header("show", page.model),
+        "source": page.model.source,
+        "published_parameters": page.model.published_parameters,
+        "what": _what(page.model),
+        "derived": list(page.model.derived_facts()),
+        "total_parameters": page.counted.total,
+        "embedding_parameters": page.counted.embedding,
+        "non_embedding_parameters": page.counted.non_embedding,
+        "context": page.context,
+        "next_token_flops": page.token.forward,
+        "next_token_weight_flops": page.token.weights,
+        "next_token_attention_flops": page.token.attention,
+        "sequence_forward_flops": page.sequence.forward,
+        "sequence_attention_flops": page.sequence.attention,
+        "sequence_train_flops": page.sequence.train,
+        "sequence_6nd_flops": page.six_nd,
+        "dtype": page.dtype,
+        "kv_cache_bytes": page.cache.bytes,
+        "kv_bytes_per_token": page.cache.bytes_per_token,
+        "rule_of_thumb": {
+            "layer_parameters": page.rule.layer_parameters,
+            "embedding_parameters": page.rule.embedding_parameters,
+            "total_parameters": page.rule.total_parameters,
+            "forward_flops_per_token": page.rule.forward_flops_per_token,
+            "kv_bytes_per_token": page.rule.kv_bytes_per_token,
+        },
+    }
+    return with_note(data, beyond_table(page.model, page.context))

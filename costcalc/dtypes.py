@@ -1,0 +1,62 @@
+"""How many bytes a value takes: each dtype as (bytes, values), so that 34 bytes for 32 values stays exact.
+
+Block formats carry their scales: ggml's q8_0 stores 32 int8 and one fp16 scale, 34 bytes (ggml-common.h, block_q8_0);
+the OCP Microscaling formats store 32 elements and one 8-bit scale (OCP MX specification 1.0, table 1).
+"""
+
+from __future__ import annotations
+
+from costcalc.errors import CostcalcError, nearest
+
+DTYPES: dict[str, tuple[int, int]] = {
+    "fp64": (8, 1),
+    "fp32": (4, 1),
+    "fp16": (2, 1),
+    "bf16": (2, 1),
+    "fp8": (1, 1),
+    "int8": (1, 1),
+    "int4": (1, 2),
+    "q8_0": (34, 32),
+    "q5_1": (24, 32),
+    "q5_0": (22, 32),
+    "q4_1": (20, 32),
+    "q4_0": (18, 32),
+    "mxfp8": (33, 32),
+    "mxfp4": (17, 32),
+}
+
+ALIASES = {
+    "float64": "fp64",
+    "f64": "fp64",
+    "double": "fp64",
+    "float32": "fp32",
+    "f32": "fp32",
+    "float": "fp32",
+    "float16": "fp16",
+    "f16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "fp8_e4m3": "fp8",
+    "fp8_e5m2": "fp8",
+    "float8_e4m3fn": "fp8",
+    "float8_e5m2": "fp8",
+    "i8": "int8",
+    "i4": "int4",
+}
+
+
+def canonical_dtype(name: str) -> str:
+    """`bfloat16` -> `bf16`; an unknown name is refused with the nearest known one."""
+    folded = name.strip().lower()
+    folded = ALIASES.get(folded, folded)
+    if folded not in DTYPES:
+        close = nearest(folded, [*DTYPES, *ALIASES])
+        hint = f"did you mean {close[0]}?" if close else f"one of: {', '.join(DTYPES)}"
+        raise CostcalcError(f"unknown dtype {name!r}", hint=hint)
+    return folded
+
+
+def bytes_for(elements: int, dtype: str) -> int:
+    """Bytes that `elements` values take in `dtype`, rounded up once."""
+    size, values = DTYPES[canonical_dtype(dtype)]
+    return -(-elements * size // values)

@@ -1,0 +1,23 @@
+"""What an architecture is made of: the workload, the extents that depend on it, and the three records."""
+
+from costcalc.inventory.extents import Context, CrossPairs, Extent, Logits, Memory, Pairs, Routed, Tokens, smaller
+from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Weight
+from costcalc.inventory.workload import Workload
+
+__all__ = [
+    "Cached",
+    "Context",
+    "CrossPairs",
+    "Extent",
+    "Inventory",
+    "Logits",
+    "Matmul",
+    "Memory",
+    "Pairs",
+    "Record",
+    "Routed",
+    "Tokens",
+    "Weight",
+    "Workload",
+    "smaller",
+]

@@ -1,0 +1,146 @@
+"""Sizes that depend on the workload: rows of a matmul, attended pairs, tokens held in a cache.
+
+Each is frozen and equal by value, knows the letters it is written with (B batch, T new tokens, S context, P attended
+pairs of one sequence, M memory tokens) and gives its whole number in closed form, never by a loop: the same arithmetic
+serves NumPy arrays, so no `if`, `min` or `max` on a size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from costcalc.inventory.workload import Workload
+
+
+def smaller(a: int, b: int) -> int:
+    """min(a, b) without a branch, for ints and arrays."""
+    return (a + b - abs(a - b)) // 2
+
+
+def _positive(a: int) -> int:
+    """max(a, 0) without a branch."""
+    return (a + abs(a)) // 2
+
+
+def _triangle(n: int) -> int:
+    """1 + 2 + ... + n."""
+    return n * (n + 1) // 2
+
+
+class Extent:
+    """A size that a workload fixes."""
+
+    __slots__ = ()
+    letters: ClassVar[str]
+
+    def of(self, workload: Workload) -> int:
+        """The size, for this workload."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens(Extent):
+    """One row for every new token: B x T."""
+
+    letters: ClassVar[str] = "B·T"
+
+    def of(self, workload: Workload) -> int:
+        return workload.batch * workload.new_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Logits(Extent):
+    """Rows that the head multiplies: B x T, or B when only the last token is asked for."""
+
+    letters: ClassVar[str] = "B·T"
+
+    def of(self, workload: Workload) -> int:
+        return workload.batch * (workload.new_tokens if workload.logits == "all" else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Extent):
+    """Tokens that a cache holds after the pass: B x (past + T), never more than the window."""
+
+    letters: ClassVar[str] = "B·S"
+    window: int | None = None
+
+    def of(self, workload: Workload) -> int:
+        context = workload.past_tokens + workload.new_tokens
+        return workload.batch * (context if self.window is None else smaller(context, self.window))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs(Extent):
+    """(query, key) pairs: what the mask allows, or the rectangle that is handed to the kernel.
+
+    Query i (1-based) of T sees past + i keys if causal, past + T if not, at most `window` of the latest, and with a
+    `chunk` only those of its own chunk. Sums, with p = past:
+      causal  T·p + T(T+1)/2              window  minus the triangle of keys that lie further back
+      chunk   F(p+T) - F(p), F(n) = (n // c)·c(c+1)/2 + r(r+1)/2 with r = n mod c
+      rectangle  T·(p + T); with a window T·(min(p, w-1) + T): a cache hands over at most w - 1 past keys.
+    """
+
+    letters: ClassVar[str] = "B·P"
+    window: int | None = None
+    chunk: int | None = None
+    causal: bool = True
+
+    def of(self, workload: Workload) -> int:
+        rectangle = workload.counting == "rectangle" or not self.causal
+        return workload.batch * (self._handed(workload) if rectangle else self._attended(workload))
+
+    def _handed(self, workload: Workload) -> int:
+        past, new = workload.past_tokens, workload.new_tokens
+        if self.window is not None:
+            past = smaller(past, self.window - 1)
+        if self.chunk is not None:
+            past = smaller(past, self.chunk - 1)
+        return new * (past + new)
+
+    def _attended(self, workload: Workload) -> int:
+        past, new = workload.past_tokens, workload.new_tokens
+        if self.chunk is not None:
+            return self._in_chunks(past + new) - self._in_chunks(past)
+        if self.window is None:
+            return new * past + _triangle(new)
+        beyond = _triangle(_positive(past + new - self.window)) - _triangle(_positive(past - self.window))
+        return new * past + _triangle(new) - beyond
+
+    def _in_chunks(self, tokens: int) -> int:
+        chunk = self.chunk or 1
+        return (tokens // chunk) * _triangle(chunk) + _triangle(tokens % chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Routed(Extent):
+    """Rows that reach the experts: each new token `experts` times, B x T x X."""
+
+    letters: ClassVar[str] = "B·T·X"
+    experts: int = 1
+
+    def of(self, workload: Workload) -> int:
+        return workload.batch * workload.new_tokens * self.experts
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Extent):
+    """One row for every encoder token, B x M; with `once`, only in the pass that starts the request (past = 0)."""
+
+    letters: ClassVar[str] = "B·M"
+    once: bool = False
+
+    def of(self, workload: Workload) -> int:
+        passes = workload.past_tokens == 0 if self.once else True
+        return workload.batch * workload.memory_tokens * passes
+
+
+@dataclass(frozen=True, slots=True)
+class CrossPairs(Extent):
+    """Every new token against every encoder token: B x T x M."""
+
+    letters: ClassVar[str] = "B·T·M"
+
+    def of(self, workload: Workload) -> int:
+        return workload.batch * workload.new_tokens * workload.memory_tokens

@@ -1,0 +1,80 @@
+"""What we say, before anyone decides how: quantities with their units, in tables of rows, under one title line.
+
+A renderer sees a `Report` only, never a model, and computes nothing but percentages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A whole number and its unit ("parameters", "FLOPs", "bytes", "elements", "tokens"); None where it does not apply."""
+
+    value: int | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One whole number over another: a quotient, or a share of a total in percent, or that with a bar."""
+
+    part: int
+    whole: int
+    form: str = "quotient"  # | "percent" | "bar"
+
+    @property
+    def value(self) -> float:
+        """The quotient, 0 of nothing."""
+        return self.part / self.whole if self.whole else 0.0
+
+
+Cell = Quantity | Ratio | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A label and its cells, one a column; a `strong` row is the answer or a sum."""
+
+    label: str
+    cells: tuple[Cell, ...]
+    strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under column names; the first column, of labels, is named by `title`.
+
+    by_model: each column is a model, so a narrow screen may show some models below the others.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    by_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """title: one line that says the answer. notes: assumptions and what does not apply. data: the JSON, literally."""
+
+    title: str
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...]
+    data: Any
+
+
+def side_by_side(title: str, names: list[str], sheets: list[dict[str, Cell]], *, strong: str | None = None) -> Table:
+    """One column a model: rows in the order in which they first appear, empty where a model has none."""
+    labels = dict.fromkeys(label for sheet in sheets for label in sheet)
+    rows = [Row(label, tuple(sheet.get(label) for sheet in sheets), label == strong) for label in labels]
+    return Table(title, tuple(names), tuple(rows), by_model=True)
+
+
+def with_shares(title: str, name: str, amounts: dict[str, int], unit: str) -> Table:
+    """One model's parts, each with its share of their sum as a bar."""
+    total = sum(amounts.values())
+    rows = [Row(label, (Quantity(value, unit), Ratio(value, total, "bar"))) for label, value in amounts.items()]
+    return Table(title, (name, "share"), tuple(rows))

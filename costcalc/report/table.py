@@ -1,0 +1,131 @@
+"""The report as tables for a terminal: exact digits right-aligned, a human unit beside them, shares as bars.
+
+Nothing is ever cut. Where a table is wider than the screen, human units go below the exact numbers, then models are
+split over several tables, and at last long labels are folded. Through a pipe there is no limit.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from costcalc.report.report import Cell, Quantity, Ratio, Report, Table
+from costcalc.report.screen import Screen
+from costcalc.units import grouped, human
+
+NO_LIMIT = 100_000
+BAR_WIDTH = 16
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def render(report: Report, screen: Screen) -> str:
+    """Title line, tables, notes, with a blank line between."""
+    blocks = [_text(report.title, screen, "bold")]
+    blocks += [block for table in report.tables for block in _fitted(table, screen)]
+    if report.notes:
+        blocks.append("".join(_text(f"note: {note}", screen, "dim") for note in report.notes))
+    return "\n".join(blocks)
+
+
+def _fitted(table: Table, screen: Screen) -> list[str]:
+    """The table as one block, or as several that each fit the screen."""
+    for stacked in (False, True):
+        grid = _grid(table, screen, stacked=stacked)
+        if screen.width is None or _width(grid) <= screen.width:
+            return [_drawn(grid, screen, NO_LIMIT)]
+    if table.by_model and len(table.columns) > 1:
+        middle = (len(table.columns) + 1) // 2
+        return [block for part in _split(table, middle) for block in _fitted(part, screen)]
+    return [_drawn(_grid(table, screen, stacked=True), screen, screen.width or NO_LIMIT)]
+
+
+def _split(table: Table, at: int) -> list[Table]:
+    return [
+        replace(table, columns=table.columns[part], rows=tuple(replace(row, cells=row.cells[part]) for row in table.rows))
+        for part in (slice(0, at), slice(at, None))
+    ]
+
+
+def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
+    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim" if screen.colour else "")
+    grid.add_column(Text(table.title), overflow="fold")
+    kinds = [_kind(table, index) for index in range(len(table.columns))]
+    for name, kind in zip(table.columns, kinds, strict=True):
+        folds = kind == "text"
+        grid.add_column(Text(name), justify="left" if folds or kind == "bar" else "right", no_wrap=not folds, overflow="fold")
+        if kind == "quantity" and not stacked:
+            grid.add_column("", justify="right", no_wrap=True)
+    for row in table.rows:
+        cells: list[Text] = [Text(row.label)]
+        for cell, kind in zip(row.cells, kinds, strict=True):
+            cells += _cells(cell, kind, stacked=stacked, unicode=screen.unicode)
+        grid.add_row(*cells, style="bold" if row.strong and screen.colour else "")
+    return grid
+
+
+def _kind(table: Table, column: int) -> str:
+    """What a column holds: quantities, ratios, bars or text."""
+    cells = [row.cells[column] for row in table.rows]
+    if any(isinstance(cell, Quantity) for cell in cells):
+        return "quantity"
+    if any(isinstance(cell, Ratio) and cell.form == "bar" for cell in cells):
+        return "bar"
+    return "ratio" if any(isinstance(cell, Ratio) for cell in cells) else "text"
+
+
+def _cells(cell: Cell, kind: str, *, stacked: bool, unicode: bool) -> list[Text]:
+    if isinstance(cell, Ratio):
+        text = f"{cell.value:.3f}" if cell.form == "quotient" else f"{cell.value:.1%}"
+        if cell.form == "bar":
+            text = f"{text:>6}  {bar(cell.value, unicode=unicode)}"
+        return [Text(text), Text("")] if kind == "quantity" and not stacked else [Text(text)]
+    if not isinstance(cell, Quantity):
+        return [Text(cell or ""), Text("")] if kind == "quantity" and not stacked else [Text(cell or "")]
+    if cell.value is None:
+        exact, said = "-", ""
+    else:
+        exact, said = grouped(cell.value), human(cell.value, cell.unit)
+    said = "" if said == exact else said
+    return [Text(f"{exact}\n{said}".rstrip("\n"))] if stacked else [Text(exact), Text(said)]
+
+
+def bar(share: float, *, unicode: bool) -> str:
+    """A share between 0 and 1 as a bar of at most BAR_WIDTH characters; never nothing for something."""
+    if not unicode:
+        return "#" * max(round(share * BAR_WIDTH), 1 if share else 0)
+    eighths = max(round(share * BAR_WIDTH * 8), 1 if share else 0)
+    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+
+
+def _text(line: str, screen: Screen, style: str) -> str:
+    return _drawn(Text(line, style=style if screen.colour else "", overflow="fold"), screen, screen.width or NO_LIMIT)
+
+
+def _console(screen: Screen, width: int) -> Console:
+    return Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=screen.colour,
+        color_system="standard" if screen.colour else None,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        _environ={},
+    )
+
+
+def _width(grid: Grid) -> int:
+    console = _console(Screen(), NO_LIMIT)
+    return console.measure(grid).maximum
+
+
+def _drawn(what: Grid | Text, screen: Screen, width: int) -> str:
+    console = _console(screen, width)
+    console.print(what)
+    drawn = console.file.getvalue()  # type: ignore[attr-defined]
+    return "".join(f"{line.rstrip()}\n" for line in drawn.splitlines())

@@ -1,0 +1,51 @@
+"""Text of a file or of standard input: bounded, UTF-8, never a directory, and an error for each way it can fail."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from costcalc.errors import CostcalcError
+
+MOST_BYTES = 16 * 2**20
+
+
+def read_text(source: str) -> str:
+    """The text of the file at `source`, or of standard input for `-`."""
+    label = "standard input" if source == "-" else source
+    raw = _stdin() if source == "-" else _file(source)
+    if len(raw) > MOST_BYTES:
+        raise CostcalcError("larger than 16 MiB", where=label, hint="give the config.json or the YAML, not the weights")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CostcalcError(
+            f"not UTF-8 text (byte {error.start:,})", where=label, hint="give a YAML file or a config.json"
+        ) from None
+    if "\0" in text:
+        raise CostcalcError("a binary file, not text", where=label, hint="give a YAML file or a config.json")
+    if not text.strip():
+        raise CostcalcError("empty", where=label, hint="costcalc schema describes what to write")
+    return text
+
+
+def _stdin() -> bytes:
+    if sys.stdin is None:
+        raise CostcalcError("closed", where="standard input", hint="cat model.yaml | costcalc params -")
+    return sys.stdin.buffer.read(MOST_BYTES + 1)
+
+
+def _file(source: str) -> bytes:
+    path = Path(source)
+    try:
+        if path.is_dir():
+            inside = path / "config.json"
+            hint = f"give the file: {inside}" if inside.is_file() else "give a YAML file or a config.json"
+            raise CostcalcError("a directory", where=source, hint=hint)
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise CostcalcError("no such file", where=source, hint="costcalc presets lists what is bundled") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a path"
+        raise CostcalcError(f"cannot be read: {reason}", where=source, hint="check the path and its permissions") from None

@@ -1,0 +1,60 @@
+"""config.json files of `transformers` models: which reader reads which `model_type`.
+
+A lineage is one module here with a `READERS` table, from model type to a function Config -> the written form of an
+architecture. To add one: its class defaults under `defaults/`, its module, a line in LINEAGES, its recorded cases.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from costcalc.errors import CostcalcError, nearest, shown
+from costcalc.sources.huggingface.config import Config
+
+LINEAGES = {
+    "gemma2": "gemma",
+    "gpt2": "gpt2",
+    "llama": "llama",
+    "mistral": "mistral",
+    "qwen2": "qwen",
+    "qwen3": "qwen",
+}
+"""model_type -> the module that reads it."""
+
+
+def read_config(data: dict[str, Any], *, label: str) -> dict[str, Any]:
+    """The written form of the architecture that a config.json describes, or a refusal that names the key."""
+    model_type = data.get("model_type")
+    if not isinstance(model_type, str) or model_type not in LINEAGES:
+        raise _unknown_type(model_type, label)
+    lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
+    config = Config(data, model_type=model_type, label=label)
+    _check_class(config, lineage.CLASSES[model_type])
+    written: dict[str, Any] = lineage.READERS[model_type](config)
+    config.refuse_unread()
+    return {"source": f"{label} (config.json, {model_type})", **written}
+
+
+def _check_class(config: Config, causal_class: str) -> None:
+    """`architectures` picks the head; only the causal language model's is read so far."""
+    named = config["architectures"]
+    if config["auto_map"] and named != [causal_class]:
+        raise config.refusal("`auto_map` names code of its own, which is not read", "describe the model in YAML instead")
+    if named is None or named == [] or named == [causal_class]:
+        return
+    word = named[0] if isinstance(named, list) and len(named) == 1 else named
+    raise config.refusal(
+        f"`architectures` {shown(word)} is not read for {config.model_type}: its head may differ",
+        f'write "architectures": ["{causal_class}"] to count the language model',
+    )
+
+
+def _unknown_type(model_type: object, label: str) -> CostcalcError:
+    if model_type is None:
+        return CostcalcError("no `model_type`", where=label, hint=f'add "model_type": one of {", ".join(LINEAGES)}')
+    close = nearest(str(model_type), LINEAGES, count=2)
+    hint = f"nearest: {', '.join(close)}" if close else f"known: {', '.join(LINEAGES)}"
+    return CostcalcError(
+        f"the model_type {shown(model_type)} is not read", where=label, hint=f"{hint}; or describe the model in YAML"
+    )

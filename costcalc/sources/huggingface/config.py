@@ -1,0 +1,139 @@
+"""A config.json as a reader sees it: class defaults applied, old names resolved, every key that is read noted.
+
+A reader asks for what its class builds from; at the end any key that nobody read and that is not known to be harmless
+is refused by name, since it might change a cost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from costcalc.errors import CostcalcError, nearest, shown
+from costcalc.sources.huggingface.activations import ACTIVATIONS
+from costcalc.sources.huggingface.harmless import HARMLESS, HARMLESS_IF
+
+DEFAULTS = Path(__file__).resolve().parent / "defaults"
+LARGEST = 10**12
+MOST_LAYERS = 100_000
+
+
+class Config:
+    """The keys of one config.json, over the field defaults of its class."""
+
+    def __init__(self, data: Mapping[str, Any], *, model_type: str, label: str) -> None:
+        defaults, aliases = _class_defaults(model_type)
+        self.model_type = model_type
+        self.label = label
+        self.data = self._renamed(data, aliases) if aliases else data
+        self.defaults = defaults
+        self.read = {"model_type", "architectures"}
+
+    def _renamed(self, data: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
+        """The keys under the class's own names; two names for one field must agree."""
+        renamed: dict[str, Any] = {}
+        for key, value in data.items():
+            name = aliases.get(key, key)
+            if name in renamed and renamed[name] != value:
+                raise self.refusal(f"`{key}` and another name of `{name}` disagree", "keep one of the two")
+            renamed[name] = value
+        return renamed
+
+    def __getitem__(self, key: str) -> Any:
+        """The value of a key: as written (a null stays null), else the class default, else None."""
+        self.read.add(key)
+        return self.data[key] if key in self.data else self.defaults.get(key)
+
+    def note(self, *keys: str) -> None:
+        """Mark keys as read that a switch beside them makes void."""
+        self.read.update(keys)
+
+    def size(self, key: str, *, largest: int = LARGEST) -> int:
+        """A whole number of at least 1."""
+        value = self[key]
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
+            raise self.refusal(
+                f"`{key}` must be a whole number from 1 to {largest:,}, got {shown(value)}", f'write "{key}": 32'
+            )
+        return value
+
+    def size_or_none(self, key: str) -> int | None:
+        """A whole number of at least 1, or None where the key is null or absent."""
+        return None if self[key] is None else self.size(key)
+
+    def whole(self, key: str) -> int:
+        """A whole number, zero and below included."""
+        value = self[key]
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.refusal(f"`{key}` must be a whole number, got {shown(value)}", f'write "{key}": 28')
+        return value
+
+    def flag(self, key: str) -> bool:
+        """True or false."""
+        value = self[key]
+        if not isinstance(value, bool):
+            raise self.refusal(f"`{key}` must be true or false, got {shown(value)}", f'write "{key}": false')
+        return value
+
+    def activation(self, key: str) -> str:
+        """Our name of an activation without parameters."""
+        value = self[key]
+        if not isinstance(value, str) or value not in ACTIVATIONS:
+            close = nearest(str(value), ACTIVATIONS)
+            hint = f'did you mean "{close[0]}"?' if close else f"one of: {', '.join(ACTIVATIONS)}"
+            raise self.refusal(f"`{key}` {shown(value)} is not an activation that is read", hint)
+        return ACTIVATIONS[value]
+
+    def expect(self, key: str, *allowed: Any) -> None:
+        """Refuse a key whose value would build something else than this reader states."""
+        value = self[key]
+        if not any(value is word or (type(value) is type(word) and value == word) for word in allowed):
+            raise self.refusal(
+                f"`{key}`: {shown(value)} of a {self.model_type} config is not read", "describe the model in YAML instead"
+            )
+
+    def layer_types(self, layers: int, known: tuple[str, ...]) -> list[str] | None:
+        """The `layer_types` list, one known word a layer; None where the key is null or absent."""
+        types = self["layer_types"]
+        if types is None:
+            return None
+        if not isinstance(types, list) or len(types) != layers:
+            got = f"{len(types)} entries" if isinstance(types, list) else shown(types)
+            raise self.refusal(f"`layer_types` must be a list of {layers} words, got {got}", "one word for each layer")
+        for word in types:
+            if word not in known:
+                raise self.refusal(
+                    f"`layer_types` has {shown(word)}, which {self.model_type} does not build", f"one of: {', '.join(known)}"
+                )
+        return types
+
+    def refuse_unread(self) -> None:
+        """Refuse the first key that could change a cost and that nobody read."""
+        for key in self.data.keys() - self.read - HARMLESS:
+            if key in HARMLESS_IF and self.data[key] in HARMLESS_IF[key]:
+                continue
+            if self.data[key] is None and key not in self.defaults:
+                continue  # a null switches nothing on
+            close = nearest(str(key), self.read)
+            meant = f" (did you mean `{close[0]}`?)" if close else ""
+            raise self.refusal(
+                f"`{shown(key)[1:-1]}`: {shown(self.data[key])} is not read for {self.model_type}, and might change a cost{meant}",
+                "remove the key if it changes nothing, or describe the model in YAML",
+            )
+
+    def refusal(self, what: str, hint: str) -> CostcalcError:
+        """An error that names this config."""
+        return CostcalcError(what, where=self.label, hint=hint)
+
+
+@cache
+def _class_defaults(model_type: str) -> tuple[dict[str, Any], dict[str, str]]:
+    defaults = json.loads((DEFAULTS / f"{model_type}.json").read_text(encoding="utf-8"))
+    aliases = defaults.pop("_aliases", {})
+    defaults.pop("_provenance")
+    return defaults, aliases

@@ -1,0 +1,38 @@
+"""GPT2LMHeadModel: biases everywhere, learned positions, LayerNorm before each sublayer, multi-head attention."""
+
+from __future__ import annotations
+
+from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.decoder import Written, layer_count
+
+
+def read_gpt2(config: Config) -> Written:
+    """`n_inner` null means four times the width."""
+    width, positions = config.size("n_embd"), config.size("n_positions")
+    d_ff = config.size_or_none("n_inner")
+    config.expect("add_cross_attention", False)
+    layer = {
+        "repeat": layer_count(config, "n_layer"),
+        "attention": {"kind": "grouped_query", "heads": config.size("n_head"), "bias": True, "out_bias": True},
+        "feed_forward": {
+            "kind": "dense",
+            "d_ff": 4 * width if d_ff is None else d_ff,
+            "activation": config.activation("activation_function"),
+            "bias": True,
+        },
+    }
+    return {
+        "vocab_size": config.size("vocab_size"),
+        "d_model": width,
+        "context_length": positions,
+        "tie_embeddings": config.flag("tie_word_embeddings"),
+        "decoder": {
+            "norm": {"kind": "layernorm"},
+            "positions": {"kind": "learned", "length": positions},
+            "layers": [layer],
+        },
+    }
+
+
+READERS = {"gpt2": read_gpt2}
+CLASSES = {"gpt2": "GPT2LMHeadModel"}

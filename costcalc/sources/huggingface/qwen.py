@@ -1,0 +1,58 @@
+"""Qwen2ForCausalLM (biases on q, k, v) and Qwen3ForCausalLM (QK-norm per head, `attention_bias` as in Llama)."""
+
+from __future__ import annotations
+
+from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.decoder import (
+    FULL,
+    SLIDING,
+    Written,
+    floor_width_per_head,
+    layer_count,
+    llama_like,
+    windows_by_type,
+)
+
+
+def read_qwen2(config: Config) -> Written:
+    """q, k and v always have biases, the output never; `head_dim` is no field of the class, but is used when given."""
+    return llama_like(
+        config,
+        kv_heads=config.size_or_none("num_key_value_heads"),
+        head_dim=config.size("head_dim") if "head_dim" in config.data else floor_width_per_head(config),
+        windows=windows(config),
+        attention={"bias": True},
+    )
+
+
+def read_qwen3(config: Config) -> Written:
+    """An RMSNorm of head_dim on queries and keys."""
+    bias = config.flag("attention_bias")
+    qk_norm = {"kind": "per_head", "norm": {"kind": "rmsnorm"}}
+    return llama_like(
+        config,
+        kv_heads=config.size_or_none("num_key_value_heads"),
+        head_dim=config.size("head_dim"),
+        windows=windows(config),
+        attention={"bias": bias, "out_bias": bias, "qk_norm": qk_norm},
+    )
+
+
+def windows(config: Config) -> list[int | None]:
+    """The window of each layer: `use_sliding_window` beats `sliding_window`; where `layer_types` is not written, the
+    first `max_window_layers` layers see everything.
+    """
+    layers = layer_count(config)
+    config.note("sliding_window", "max_window_layers")  # void unless the switch is on
+    slides = config.flag("use_sliding_window")
+    window = config.size_or_none("sliding_window") if slides else None
+    types = config.layer_types(layers, (FULL, SLIDING))
+    if types is None:
+        full = layers if window is None else config.whole("max_window_layers")
+        types = [SLIDING if layer >= full else FULL for layer in range(layers)]
+    why_none = "`sliding_window` is null" if slides else "`use_sliding_window` is false"
+    return windows_by_type(config, types, window, why_none=why_none)
+
+
+READERS = {"qwen2": read_qwen2, "qwen3": read_qwen3}
+CLASSES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}

@@ -1,0 +1,96 @@
+"""`load()`: an architecture from a preset's name, a YAML file, a config.json, a mapping or standard input."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from costcalc.architecture import Architecture
+from costcalc.errors import CostcalcError, nearest, shown
+from costcalc.sources.files import read_text
+from costcalc.sources.json_text import read_json
+from costcalc.sources.presets import preset_aliases, preset_file, preset_names
+from costcalc.sources.validation import Origin, validated
+from costcalc.sources.yaml_text import read_yaml
+
+
+def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Architecture:
+    """The architecture that `source` names or holds.
+
+    source: a preset or alias ("8b"); a path, which has a "/" or a "."; "-" for standard input; a `Path`; or a mapping in
+        our YAML's form or a config.json's.
+
+    Raises `CostcalcError` with what is wrong, where, and what to type.
+    """
+    if isinstance(source, Mapping):
+        return _from_data(dict(source), Origin("the mapping"), "model")
+    if not isinstance(source, str):
+        return _from_file(os.fspath(source))
+    if source == "-":
+        return _from_text(read_text("-"), "standard input", "model")
+    preset = preset_file(source)
+    if preset is not None:
+        return _from_text(preset.read_text(encoding="utf-8"), f"presets/models/{preset.name}", preset.stem)
+    if is_path(source):
+        return _from_file(source)
+    raise _unknown_preset(source)
+
+
+def is_path(word: str) -> bool:
+    """Whether a MODEL that is no preset is meant as a path."""
+    return "/" in word or "." in word or os.sep in word
+
+
+def _unknown_preset(word: str) -> CostcalcError:
+    close = nearest(word, [*preset_names(), *preset_aliases()], count=3)
+    if word and Path(word).is_file():
+        hint = f"for the file of that name write ./{word}"
+    elif close:
+        hint = f"did you mean {' or '.join(close)}?"
+    else:
+        hint = "costcalc presets lists what is bundled; a file is written with a / or a ."
+    return CostcalcError(f"no preset is called {shown(word)}", hint=hint)
+
+
+def _from_file(path: str) -> Architecture:
+    stem, parent = Path(path).stem, Path(path).resolve().parent.name
+    name = parent if stem == "config" and parent else stem
+    try:
+        text = read_text(path)
+    except CostcalcError as error:
+        close = nearest(path, preset_names())
+        if close and error.what == "no such file" and "/" not in path:
+            error.hint = f"did you mean the preset {close[0]}?"
+        raise
+    return _from_text(text, path, name)
+
+
+def _from_text(text: str, label: str, name: str) -> Architecture:
+    looks_like_json = text.lstrip().startswith("{")
+    if label.endswith(".json"):
+        return _from_data(read_json(text, label), Origin(label), name)
+    if looks_like_json:
+        try:
+            return _from_data(read_json(text, label), Origin(label), name)
+        except CostcalcError as error:
+            if not error.what.startswith("not JSON"):
+                raise  # else it may be YAML in braces
+    written = read_yaml(text, label)
+    return _from_data(written.data, Origin(label, written.marks), name)
+
+
+def _from_data(data: Any, origin: Origin, name: str) -> Architecture:
+    if not isinstance(data, dict):
+        raise CostcalcError(
+            f"a mapping of keys was expected, got {shown(data)}",
+            where=origin.label,
+            hint="costcalc schema describes what to write",
+        )
+    if "model_type" in data or "architectures" in data:
+        from costcalc.sources.huggingface import read_config  # noqa: PLC0415 - presets and YAML never need it
+
+        data, origin = read_config(data, label=origin.label), Origin(origin.label)
+    printable = "".join(c for c in name if c.isprintable())[:300]
+    return validated(data if "name" in data else {"name": printable or "model", **data}, origin)
