@@ -37,11 +37,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'costcalc' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415
 
-    return getattr(import_module(_HOMES[name]), name)
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
 
 
 def parameters(arch: Architecture) -> Parameters:
-    """Exact parameter counts of `arch`: `.total .embedding .non_embedding .active .trainable .buffers .components` ..."""
+    """Exact parameter counts: `.total .embedding .non_embedding .active .trainable .buffers .extra .components`."""
     from costcalc.calculators.parameters import parameters as count  # noqa: PLC0415
 
     return count(arch.inventory)

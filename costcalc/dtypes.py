@@ -57,6 +57,6 @@ def canonical_dtype(name: str) -> str:
 
 
 def bytes_for(elements: int, dtype: str) -> int:
-    """Bytes that `elements` values take in `dtype`, rounded up once."""
-    size, values = DTYPES[canonical_dtype(dtype)]
+    """Bytes that `elements` values take in `dtype` (a canonical name), rounded up once."""
+    size, values = DTYPES[dtype]
     return -(-elements * size // values)

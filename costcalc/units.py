@@ -49,7 +49,7 @@ def _scaled(value: int, base: int, prefixes: tuple[str, ...], unit: str) -> str:
 
 
 def parse_length(text: str, *, name: str) -> int:
-    """Tokens, a batch, a context: `8192`, `8k` (8,192), `1M` (1,048,576). At least 0; `name` is the option, for errors."""
+    """Tokens, a batch, a context: `8192`, `8k` (8,192), `1M` (1,048,576); `name` is the option, for errors."""
     return _parse(text, LENGTH_SUFFIXES, LARGEST_LENGTH, name, "a whole number such as 8192 or 8k (= 8,192)")
 
 
@@ -64,7 +64,7 @@ def _parse(text: str, suffixes: dict[str, int], largest: int, name: str, example
     if match is None or suffix not in suffixes:
         raise CostcalcError(f"{shown(text)} is not a number that {name} takes", hint=f"{name} takes {example}")
     scaled, ten_power = _decimal(match[1])
-    value, rest = divmod(scaled * 10 ** int(match[2] or 0) * suffixes[suffix], ten_power)
+    value, rest = divmod(scaled * int(10 ** int(match[2] or 0)) * suffixes[suffix], ten_power)
     if rest:
         raise CostcalcError(f"{name} {shown(text)} is not a whole number", hint=f"{name} takes {example}")
     if value > largest:
@@ -75,7 +75,7 @@ def _parse(text: str, suffixes: dict[str, int], largest: int, name: str, example
 def _decimal(digits: str) -> tuple[int, int]:
     """'1.5' -> (15, 10): kept as whole numbers, where a float would round."""
     whole, _, decimals = re.sub("[_,]", "", digits).partition(".")
-    return int(whole + decimals), 10 ** len(decimals)
+    return int(whole + decimals), int(10 ** len(decimals))
 
 
 def matches_printed(value: int, printed: int | str) -> bool:

@@ -32,7 +32,7 @@ def _published(value: Any) -> int | str:
     is_whole = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LARGEST_PUBLISHED
     if not is_whole and not (isinstance(value, str) and is_printed_count(value)):
         raise ValueError(f'must be a whole number, or a figure as printed, such as "174.6B", got {shown(value)}')
-    return value
+    return str(value) if isinstance(value, str) else int(value)
 
 
 Line = Annotated[str, Field(strict=True, max_length=300), AfterValidator(_one_line)]

@@ -17,8 +17,8 @@ from costcalc.inventory import Record
 class Block(Component):
     """`repeat` equal layers.
 
-    norms: "pre" (before each sublayer, arXiv 2002.04745), "post" (after the residual sum, 1706.03762), "output" (on each
-        sublayer's output, OLMo-2), "sandwich" (before and on the output, Gemma-2).
+    norms: "pre" (before each sublayer, arXiv 2002.04745), "post" (after the residual sum, 1706.03762), "output" (on
+        each sublayer's output, OLMo-2), "sandwich" (before and on the output, Gemma-2).
     parallel: attention and feed-forward read the same input (GPT-J, PaLM): "one_norm" shared, or "two_norms" (NeoX).
     """
 
@@ -47,7 +47,7 @@ class Block(Component):
                 yield rotary_dim % 2 == 0, f"rotary_dim {rotary_dim} is odd: RoPE rotates pairs"
 
     def check(self, where: Where, d_model: int) -> None:
-        """This block's own rules, after those of its parts."""
+        """The rules of its parts, then its own."""
         self.positions.check((*where, "positions"), d_model)
         if self.attention is not None:
             self.attention.check((*where, "attention"), d_model)

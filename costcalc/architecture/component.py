@@ -17,17 +17,19 @@ def _integral(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Size = Annotated[int, BeforeValidator(_integral), Field(strict=True, ge=1, le=LARGEST_SIZE)]
+# The bounds come first: after a BeforeValidator pydantic would check them in Python, not in its core.
+Size = Annotated[int, Field(strict=True, ge=1, le=LARGEST_SIZE), BeforeValidator(_integral)]
 Flag = Annotated[bool, Field(strict=True)]
 Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=60)]
 
 
-class RuleBroken(ValueError):
-    """A rule between fields does not hold; `where` is the key path of the component."""
+class RuleError(ValueError):
+    """A rule between fields does not hold; `where` is the key path of the component, `hint` what to write instead."""
 
-    def __init__(self, message: str, where: Where) -> None:
+    def __init__(self, message: str, where: Where, hint: str = "") -> None:
         super().__init__(message)
         self.where = where
+        self.hint = hint
 
 
 class Component(BaseModel):
@@ -47,10 +49,12 @@ class Component(BaseModel):
         yield from ()
 
     def check(self, where: Where, d_model: int) -> None:
-        """Raise `RuleBroken` on the first rule that does not hold."""
+        """Raise `RuleError` on the first rule that does not hold."""
+        if type(self).rules is Component.rules:
+            return
         for holds, message in self.rules(d_model):
             if not holds:
-                raise RuleBroken(message.format(d_model=d_model, **self.__dict__), where)
+                raise RuleError(message.format(d_model=d_model, **self.__dict__), where)
 
     def derived(self, d_model: int) -> Iterator[str]:
         """What was not written but follows from what was, one short sentence each."""

@@ -30,6 +30,4 @@ class Embedding(Component):
         """The table, and the projection of a factorised one."""
         yield at.weight("embedding", self.table_axes(d_model, vocab_size), table=True)
         if self.width is not None:
-            yield from at.linear(
-                "embedding_projection", stream.rows, {"W": self.width}, {"D": d_model}, bias=self.bias
-            )
+            yield from at.linear("embedding_projection", stream.rows, {"W": self.width}, {"D": d_model}, bias=self.bias)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from costcalc.inventory import Cached, Context, Extent, Matmul, Pairs, Record, Tokens, Weight
@@ -29,7 +29,7 @@ DECODER = Stream(rows=Tokens(), causal=True, held=True)
 """A decoder's rows are the new tokens; they look back only, and are cached."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class At:
     """A place in the model: its path, and how many equal layers it stands for."""
 
@@ -54,11 +54,9 @@ class At:
 
     def linear(
         self, name: str, rows: Extent, inputs: Mapping[str, int], outputs: Mapping[str, int], *, bias: bool
-    ) -> Iterator[Record]:
-        """rows x inputs -> rows x outputs: the weight, its matmul, and a bias the size of the outputs if it has one."""
-        path = f"{self.path}.{name}"
-        axes = {**inputs, **outputs}
-        yield Weight(path, axes, self.times)
-        yield Matmul(path, {rows.letters: rows, **axes}, self.times, path)
-        if bias:
-            yield Weight(f"{path}_bias", outputs, self.times)
+    ) -> tuple[Record, ...]:
+        """Rows x inputs -> rows x outputs: the weight, its matmul, and a bias the size of the outputs if it has one."""
+        path, axes = f"{self.path}.{name}", {**inputs, **outputs}
+        weight = Weight(path, axes, self.times)
+        matmul = Matmul(path, {rows.letters: rows, **axes}, self.times, path)
+        return (weight, matmul, Weight(f"{path}_bias", outputs, self.times)) if bias else (weight, matmul)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Tag
 
 from costcalc.architecture.block import Block
-from costcalc.architecture.component import Component, Flag, Rule, RuleBroken, Size, Where
+from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import NoPositions, Positions
@@ -27,7 +28,7 @@ Entry = Annotated[
     Annotated[Block, Tag("block")] | Annotated["Pattern", Tag("pattern")],
     Discriminator(_entry_kind),
 ]
-Entries = Annotated[tuple[Entry, ...], Field(min_length=1)]
+Entries = tuple[Entry, ...]
 
 
 class Pattern(Component):
@@ -35,6 +36,10 @@ class Pattern(Component):
 
     repeat: Size = 1
     pattern: Entries
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """Something is repeated."""
+        yield len(self.pattern) > 0, "the pattern has no layers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +71,11 @@ class Stack(Component):
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A bound on the layers, since layouts list every one."""
-        yield self.depth <= MOST_LAYERS, f"{self.depth:,} layers are more than {MOST_LAYERS:,}"
+        yield len(self.layers) > 0, "there are no layers"
+        yield self.depth <= MOST_LAYERS, f"the layers add up to more than {MOST_LAYERS:,}"
 
     def check(self, where: Where, d_model: int) -> None:
-        """This stack's rules, then those of every entry."""
+        """The rules of the stack, then those of every entry."""
         super().check(where, d_model)
         self.positions.check((*where, "positions"), d_model)
         self._check_entries(self.layers, (*where, "layers"), d_model)
@@ -77,12 +83,13 @@ class Stack(Component):
     def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
         for index, entry in enumerate(entries):
             if isinstance(entry, Pattern):
+                entry.check((*where, index), d_model)
                 self._check_entries(entry.pattern, (*where, index, "pattern"), d_model)
                 continue
             entry.check((*where, index), d_model)
             if entry.positions.added and entry.positions != self.positions:
-                message = f"{entry.positions.kind} positions are added once, below all layers: write them on the stack"
-                raise RuleBroken(message, (*where, index, "positions"))
+                message = f"{entry.positions.kind} positions are added once, below all layers"
+                raise RuleError(message, (*where, index, "positions"), "write them on the stack, not on a layer")
 
     def groups(self, name: str) -> tuple[list[Group], tuple[str, ...]]:
         """The distinct blocks of this stack, and the group's path of each layer in order.
@@ -94,13 +101,14 @@ class Stack(Component):
             return [Group(block, path, block.repeat)], (path,) * block.repeat
         blocks: list[Block] = []
         order: list[tuple[int, int]] = []
-        seen: dict[tuple[Any, ...], int] = {}
+        seen: dict[Any, int] = {}
         for block, repeat in _runs(self.layers):
-            identity = tuple(getattr(block, field) for field in _IDENTITY)
-            if identity not in seen:
-                seen[identity] = len(blocks)
-                blocks.append(block)
-            order.append((seen[identity], repeat))
+            index = seen.get(id(block))  # a pattern repeats the same object, which spares the hashing
+            if index is None:
+                index = seen[id(block)] = seen.setdefault(_identity(block), len(blocks))
+                if index == len(blocks):
+                    blocks.append(block)
+            order.append((index, repeat))
         paths = _paths(f"{name}.layers", blocks, order, (name,))
         times = [0] * len(blocks)
         for index, repeat in order:
@@ -119,7 +127,8 @@ class Stack(Component):
             yield from self.norm.records(at, "final_norm", {"D": d_model})
 
 
-_IDENTITY = tuple(field for field in Block.model_fields if field != "repeat")
+_identity = attrgetter(*(field for field in Block.model_fields if field != "repeat"))
+"""What makes two blocks equal: every field but how often they are repeated."""
 
 
 def _depth(entries: tuple[Block | Pattern, ...]) -> int:
@@ -150,5 +159,7 @@ def _paths(prefix: str, blocks: list[Block], order: list[tuple[int, int]], where
     names = [block.name or str(first_layer[index]) for index, block in enumerate(blocks)]
     for name in names:
         if names.count(name) > 1:
-            raise RuleBroken(f"two different layers are both named {name!r}: give each its own name", (*where, "layers"))
+            raise RuleError(
+                f"two different layers are both named {name!r}", (*where, "layers"), "give each its own `name:`"
+            )
     return [f"{prefix}.{name}" for name in names]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from costcalc.architecture.component import RuleBroken
+from costcalc.architecture.component import RuleError
 
 KINDS: dict[str, str | None] = {
     "attention": "grouped_query",
@@ -29,16 +29,22 @@ LAYER_KEYS = ("norm", "positions")
 Mapping = dict[str, Any]
 
 
+class FullForm(dict[str, Any]):
+    """A mapping that is in the full form already: importers write every default themselves."""
+
+
 def full_form(written: object) -> object:
     """The written form of an architecture with every default spelled out; not a mapping: returned as it is."""
-    if not isinstance(written, dict):
+    if not isinstance(written, dict) or isinstance(written, FullForm):
         return written
     if "encoder" in written:
-        raise RuleBroken("only decoders are read so far, not an `encoder`", ("encoder",))
+        raise RuleError("only decoders are read so far", ("encoder",), "describe the `decoder:` alone")
     top = {key: _with_kinds(key, value) for key, value in written.items()}
     if "layers" in top:
         if "decoder" in top:
-            raise RuleBroken("`layers` is short for `decoder: {layers: ...}`: write one of the two", ("layers",))
+            raise RuleError(
+                "short for `decoder: {layers: ...}`, which is there too", ("layers",), "write one of the two"
+            )
         top["decoder"] = {"layers": top.pop("layers")}
     defaults = {key: top.pop(key) for key in STACK_KEYS if key in top}
     for name in STACKS:
@@ -50,7 +56,7 @@ def full_form(written: object) -> object:
 def _full_stack(stack: Mapping) -> Mapping:
     block = stack.pop("block", {})
     if not isinstance(block, dict):
-        raise RuleBroken("`block` must be a mapping of defaults for the layers", ("decoder", "block"))
+        raise RuleError("must be a mapping of defaults for the layers", ("decoder", "block"), "write keys of a layer")
     defaults = _merged({key: stack[key] for key in LAYER_KEYS if key in stack}, block)
     stack["layers"] = _full_layers(stack.get("layers"), defaults)
     return stack

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from costcalc.dtypes import bytes_for, canonical_dtype
@@ -32,26 +33,24 @@ def kv_cache(
     """The cache of `batch` requests after `context` tokens each, in `dtype` except where a model fixes its own."""
     check_length(context, name="context", least=1)
     dtype = canonical_dtype(dtype)
-    cached = inventory.cached
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
-    # The next token: one new after `context` held ones. It is never refused for being one too many.
     after = Workload(batch=batch, new_tokens=1, past_tokens=context, memory_tokens=memory_tokens)
+    cached = inventory.cached
+    elements = {"kv": 0, "cross": 0, "state": 0}
+    for record in cached:
+        elements[record.kind] += record.elements(now)
     held = _bytes(cached, now, dtype)
     return KVCache(
-        elements=_elements(cached, now, "kv"),
-        cross_elements=_elements(cached, now, "cross"),
-        state_elements=_elements(cached, now, "state"),
+        elements=elements["kv"],
+        cross_elements=elements["cross"],
+        state_elements=elements["state"],
         bytes=held,
         state_bytes=_bytes([record for record in cached if record.kind == "state"], now, dtype),
         bytes_per_token=_bytes(cached, after, dtype) - held,
     )
 
 
-def _elements(cached: tuple[Cached, ...], workload: Workload, kind: str) -> int:
-    return sum(record.elements(workload) for record in cached if record.kind == kind)
-
-
-def _bytes(cached: tuple[Cached, ...] | list[Cached], workload: Workload, dtype: str) -> int:
+def _bytes(cached: Iterable[Cached], workload: Workload, dtype: str) -> int:
     elements: dict[str, int] = {}
     for record in cached:
         own = record.dtype or dtype

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from costcalc.inventory import Inventory, Weight
 
+HELD = ("trainable", "frozen")
+"""Roles that the total counts; buffers and extra parts stand beside it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
@@ -32,13 +35,20 @@ class Parameters:
 
 def parameters(inventory: Inventory) -> Parameters:
     """Count the parameters of everything the architecture states."""
-    weights = inventory.weights
-    held = [weight for weight in weights if weight.role in ("trainable", "frozen")]
-    multiplied = {matmul.of for matmul in inventory.matmuls}
-    total = sum(weight.parameters for weight in held)
-    active = sum(weight.used_parameters for weight in held)
-    embedding = sum(weight.parameters for weight in held if weight.table)
-    looked_up = sum(weight.parameters for weight in held if weight.table and weight.path not in multiplied)
+    weights, multiplied = inventory.weights, {matmul.of for matmul in inventory.matmuls}
+    by_role = {"trainable": 0, "frozen": 0, "buffer": 0, "extra": 0}
+    embedding = looked_up = unused = 0
+    for weight in weights:
+        count = weight.parameters
+        by_role[weight.role] += count
+        if weight.role in HELD:
+            if weight.used is not None:
+                unused += count - weight.used_parameters
+            if weight.table:
+                embedding += count
+                looked_up += 0 if weight.path in multiplied else count
+    total = by_role["trainable"] + by_role["frozen"]
+    active = total - unused
     return Parameters(
         total=total,
         embedding=embedding,
@@ -46,9 +56,9 @@ def parameters(inventory: Inventory) -> Parameters:
         active=active,
         active_without_input_table=active - looked_up,
         active_without_tables=active - embedding,
-        trainable=_of_role(weights, "trainable"),
-        buffers=_of_role(weights, "buffer"),
-        extra=_of_role(weights, "extra"),
+        trainable=by_role["trainable"],
+        buffers=by_role["buffer"],
+        extra=by_role["extra"],
         components=weights,
     )
 
@@ -63,7 +73,3 @@ def layer_parameters(inventory: Inventory) -> dict[str, int]:
         group: sum(w.parameters for w in inventory.weights if w.path.startswith(f"{group}.")) // count
         for group, count in layers_of.items()
     }
-
-
-def _of_role(weights: tuple[Weight, ...], role: str) -> int:
-    return sum(weight.parameters for weight in weights if weight.role == role)

@@ -33,7 +33,7 @@ def _chosen(form: str | None, as_json: bool, output: str | None, default: str) -
 
 
 def _terminal() -> Screen:
-    """What standard output can show: a width only where it is a terminal, so that nothing is cut or folded in a pipe."""
+    """What standard output can show; a width only where it is a terminal, so that a pipe gets whole lines."""
     stream = sys.stdout
     is_terminal = stream.isatty()
     width = None
@@ -79,14 +79,16 @@ def write_file(text: str, output: str) -> None:
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.write(text)
-            os.chmod(temporary, _mode_for(target))
-            os.replace(temporary, target)
+            Path(temporary).chmod(_mode_for(target))
+            Path(temporary).replace(target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise CostcalcError(f"cannot be written: {reason}", where=output, hint="give a file in a folder you may write to") from None
+        raise CostcalcError(
+            f"cannot be written: {reason}", where=output, hint="give a file in a folder you may write to"
+        ) from None
 
 
 def _mode_for(target: Path) -> int:

@@ -54,14 +54,18 @@ Format = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Output = Annotated[
     str | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to FILE (whole or not at all); its suffix picks a format."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write to FILE (whole or not at all); its suffix picks a format."
+    ),
 ]
 Version = Annotated[bool, typer.Option("--version", help="Show the version.", callback=show_version, is_eager=True)]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 SeqLen = Annotated[
     str | None,
     typer.Option(
-        "--seq-len", metavar="TOKENS", help="New tokens of each sequence, such as 8k (8,192); default: the model's context."
+        "--seq-len",
+        metavar="TOKENS",
+        help="New tokens of each sequence, such as 8k (8,192); default: the model's context.",
     ),
 ]
 Batch = Annotated[str, typer.Option("--batch", metavar="N", help="Sequences.")]

@@ -8,7 +8,7 @@ import typer
 
 from costcalc.architecture import Architecture
 from costcalc.calculators.components import sum_by_component
-from costcalc.calculators.parameters import Parameters, layer_parameters, parameters
+from costcalc.calculators.parameters import HELD, Parameters, layer_parameters, parameters
 from costcalc.cli.emit import emit
 from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
@@ -99,7 +99,7 @@ def _parts(by: str, models: list[Architecture], counted: list[Parameters]) -> Ta
 
 
 def _amounts(by: str, model: Architecture, count: Parameters) -> dict[str, int]:
-    held = [weight for weight in count.components if weight.role in ("trainable", "frozen")]
+    held = [weight for weight in count.components if weight.role in HELD]
     if by == "tensor":
         return {_tensor(weight): weight.parameters for weight in held}
     if by == "component":

@@ -10,7 +10,7 @@ from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.conventions import RuleOfThumb, rule_of_thumb, six_nd_total
 from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
-from costcalc.calculators.parameters import Parameters, parameters
+from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.cli.emit import emit
 from costcalc.cli.models import beyond_table, column_names, context_of, header, load_all, one_or_many, with_note
 from costcalc.cli.options import Context, Debug, Dtype, Format, Json, Models, Output, Version
@@ -122,7 +122,7 @@ def _by_component(names: list[str], pages: list[Page]) -> list[Table]:
     if len(pages) > 1:
         return []
     count, inventory = pages[0].counted, pages[0].model.inventory
-    amounts = [(w.path, w.parameters) for w in count.components if w.role in ("trainable", "frozen")]
+    amounts = [(w.path, w.parameters) for w in count.components if w.role in HELD]
     return [with_shares("by component", names[0], sum_by_component(amounts, inventory), "parameters")]
 
 

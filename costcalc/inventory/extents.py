@@ -46,6 +46,7 @@ class Tokens(Extent):
     letters: ClassVar[str] = "B·T"
 
     def of(self, workload: Workload) -> int:
+        """B x T."""
         return workload.batch * workload.new_tokens
 
 
@@ -56,6 +57,7 @@ class Logits(Extent):
     letters: ClassVar[str] = "B·T"
 
     def of(self, workload: Workload) -> int:
+        """B x T, or B."""
         return workload.batch * (workload.new_tokens if workload.logits == "all" else 1)
 
 
@@ -67,6 +69,7 @@ class Context(Extent):
     window: int | None = None
 
     def of(self, workload: Workload) -> int:
+        """B x min(past + T, window)."""
         context = workload.past_tokens + workload.new_tokens
         return workload.batch * (context if self.window is None else smaller(context, self.window))
 
@@ -88,6 +91,7 @@ class Pairs(Extent):
     causal: bool = True
 
     def of(self, workload: Workload) -> int:
+        """B x P."""
         rectangle = workload.counting == "rectangle" or not self.causal
         return workload.batch * (self._handed(workload) if rectangle else self._attended(workload))
 
@@ -121,6 +125,7 @@ class Routed(Extent):
     experts: int = 1
 
     def of(self, workload: Workload) -> int:
+        """B x T x X."""
         return workload.batch * workload.new_tokens * self.experts
 
 
@@ -132,6 +137,7 @@ class Memory(Extent):
     once: bool = False
 
     def of(self, workload: Workload) -> int:
+        """B x M, or 0."""
         passes = workload.past_tokens == 0 if self.once else True
         return workload.batch * workload.memory_tokens * passes
 
@@ -143,4 +149,5 @@ class CrossPairs(Extent):
     letters: ClassVar[str] = "B·T·M"
 
     def of(self, workload: Workload) -> int:
+        """B x T x M."""
         return workload.batch * workload.new_tokens * workload.memory_tokens

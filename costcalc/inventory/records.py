@@ -100,17 +100,17 @@ class Inventory:
     @property
     def weights(self) -> tuple[Weight, ...]:
         """The parameters."""
-        return tuple(record for record in self.records if isinstance(record, Weight))
+        return tuple([record for record in self.records if type(record) is Weight])
 
     @property
     def matmuls(self) -> tuple[Matmul, ...]:
         """The matrix multiplications."""
-        return tuple(record for record in self.records if isinstance(record, Matmul))
+        return tuple([record for record in self.records if type(record) is Matmul])
 
     @property
     def cached(self) -> tuple[Cached, ...]:
         """What a request holds."""
-        return tuple(record for record in self.records if isinstance(record, Cached))
+        return tuple([record for record in self.records if type(record) is Cached])
 
     @property
     def letters(self) -> dict[str, int]:
@@ -124,4 +124,7 @@ class Inventory:
 
 
 def _product(axes: Axes, workload: Workload) -> int:
-    return prod([size.of(workload) if isinstance(size, Extent) else size for size in axes.values()])
+    total = 1
+    for size in axes.values():
+        total = total * (size.of(workload) if isinstance(size, Extent) else size)
+    return total

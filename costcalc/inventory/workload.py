@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from costcalc.errors import CostcalcError, nearest, shown
 
@@ -33,11 +34,16 @@ class Workload:
     latent: str | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("batch", 1), ("new_tokens", 1), ("past_tokens", 0), ("memory_tokens", 0)):
-            check_length(getattr(self, name), name=name, least=least)
-        for name, allowed in (("counting", COUNTINGS), ("logits", LOGITS), ("latent", LATENT_FORMS)):
-            if getattr(self, name) not in allowed:
-                _refuse_word(name, getattr(self, name), [word for word in allowed if word])
+        check_length(self.batch, name="batch", least=1)
+        check_length(self.new_tokens, name="new_tokens", least=1)
+        check_length(self.past_tokens, name="past_tokens", least=0)
+        check_length(self.memory_tokens, name="memory_tokens", least=0)
+        if self.counting not in COUNTINGS:
+            _refuse_word(self.counting, COUNTINGS, name="counting")
+        if self.logits not in LOGITS:
+            _refuse_word(self.logits, LOGITS, name="logits")
+        if self.latent not in LATENT_FORMS:
+            _refuse_word(self.latent, LATENT_FORMS, name="latent")
 
     @property
     def tokens(self) -> int:
@@ -47,7 +53,13 @@ class Workload:
 
 def check_length(value: int, *, name: str, least: int) -> None:
     """Refuse a length that is no whole number between `least` and 10^12 (an array of a sweep passes)."""
-    if isinstance(value, bool) or (isinstance(value, (int, float, str)) and not isinstance(value, int)) or value is None:
+    if type(value) is int and least <= value <= LARGEST:
+        return
+    if (
+        isinstance(value, bool)
+        or (isinstance(value, (int, float, str)) and not isinstance(value, int))
+        or value is None
+    ):
         raise CostcalcError(f"{name} must be a whole number, got {shown(value)}", hint=f"{name}={max(least, 1)}")
     if isinstance(value, int) and not least <= value <= LARGEST:
         raise CostcalcError(
@@ -55,7 +67,8 @@ def check_length(value: int, *, name: str, least: int) -> None:
         )
 
 
-def _refuse_word(name: str, value: object, allowed: list[str]) -> None:
-    close = nearest(str(value), allowed)
-    hint = f"did you mean {close[0]}?" if close else f"one of: {', '.join(allowed)}"
+def _refuse_word(value: object, allowed: tuple[str | None, ...], *, name: str) -> NoReturn:
+    words = [word for word in allowed if word]
+    close = nearest(str(value), words)
+    hint = f"did you mean {close[0]}?" if close else f"one of: {', '.join(words)}"
     raise CostcalcError(f"unknown {name} {shown(value)}", hint=hint)

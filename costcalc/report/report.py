@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A whole number and its unit ("parameters", "FLOPs", "bytes", "elements", "tokens"); None where it does not apply."""
+    """A whole number, None where it does not apply; unit: parameters, FLOPs, bytes, elements or tokens."""
 
     value: int | None
     unit: str

@@ -45,7 +45,9 @@ def _fitted(table: Table, screen: Screen) -> list[str]:
 
 def _split(table: Table, at: int) -> list[Table]:
     return [
-        replace(table, columns=table.columns[part], rows=tuple(replace(row, cells=row.cells[part]) for row in table.rows))
+        replace(
+            table, columns=table.columns[part], rows=tuple(replace(row, cells=row.cells[part]) for row in table.rows)
+        )
         for part in (slice(0, at), slice(at, None))
     ]
 
@@ -56,7 +58,9 @@ def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
     kinds = [_kind(table, index) for index in range(len(table.columns))]
     for name, kind in zip(table.columns, kinds, strict=True):
         folds = kind == "text"
-        grid.add_column(Text(name), justify="left" if folds or kind == "bar" else "right", no_wrap=not folds, overflow="fold")
+        grid.add_column(
+            Text(name), justify="left" if folds or kind == "bar" else "right", no_wrap=not folds, overflow="fold"
+        )
         if kind == "quantity" and not stacked:
             grid.add_column("", justify="right", no_wrap=True)
     for row in table.rows:

@@ -48,4 +48,6 @@ def _file(source: str) -> bytes:
         raise CostcalcError("no such file", where=source, hint="costcalc presets lists what is bundled") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
-        raise CostcalcError(f"cannot be read: {reason}", where=source, hint="check the path and its permissions") from None
+        raise CostcalcError(
+            f"cannot be read: {reason}", where=source, hint="check the path and its permissions"
+        ) from None

@@ -26,7 +26,9 @@ def read_json(text: str, label: str) -> Any:
         return json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
     except json.JSONDecodeError as error:
         where = f"{label}:{error.lineno}:{error.colno}"
-        raise CostcalcError(f"not JSON: {error.msg}", where=where, hint="check the brackets, commas and quotes") from None
+        raise CostcalcError(
+            f"not JSON: {error.msg}", where=where, hint="check the brackets, commas and quotes"
+        ) from None
     except RecursionError:
         raise CostcalcError("nested too deeply", where=label, hint="write it flatter") from None
     except ValueError:

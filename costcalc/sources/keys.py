@@ -38,7 +38,7 @@ def homes_of(key: str) -> list[str]:
 
 
 def written_paths(where: Where) -> Iterator[Where]:
-    """Where in the text a key path of the full form may stand: itself, in `block:`, at the top level, or its parents."""
+    """Where a key path of the full form may stand in the text: there, in `block:`, at the top level; its parents."""
     parts = list(where)
     while parts:
         yield tuple(parts)

@@ -8,16 +8,21 @@ LONGEST_PERIOD = 64
 
 
 def merged_layers(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Layer entries, one a layer in order, as the shortest `repeat` and `pattern` entries that give the same order.
+    """Layer entries, at least one and one a layer, as the `repeat` and `pattern` entries that give the same order.
 
     [a, a, a] -> [{repeat: 3, ...a}]; [a, b, a, b, a] -> [{repeat: 2, pattern: [a, b]}, a].
     """
+    if layers.count(layers[0]) == len(layers):
+        return [{**layers[0], "repeat": len(layers)}]
     distinct: list[dict[str, Any]] = []
+    index_of: dict[int, int] = {}  # readers hand the same object over for equal layers, which spares comparing
     order: list[int] = []
     for layer in layers:
-        if layer not in distinct:
-            distinct.append(layer)
-        order.append(distinct.index(layer))
+        if id(layer) not in index_of:
+            if layer not in distinct:
+                distinct.append(layer)
+            index_of[id(layer)] = distinct.index(layer)
+        order.append(index_of[id(layer)])
     period = _period(order)
     whole = len(order) // period
     if period == 1 or whole < 2:

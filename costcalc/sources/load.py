@@ -15,17 +15,19 @@ from costcalc.sources.presets import preset_aliases, preset_file, preset_names
 from costcalc.sources.validation import Origin, validated
 from costcalc.sources.yaml_text import read_yaml
 
+MAPPING = Origin("the mapping")
+
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Architecture:
     """The architecture that `source` names or holds.
 
-    source: a preset or alias ("8b"); a path, which has a "/" or a "."; "-" for standard input; a `Path`; or a mapping in
-        our YAML's form or a config.json's.
+    source: a preset or alias ("8b"); a path, which has a "/" or a "."; "-" for standard input; a `Path`; or a mapping
+        in our YAML's form or a config.json's.
 
     Raises `CostcalcError` with what is wrong, where, and what to type.
     """
     if isinstance(source, Mapping):
-        return _from_data(dict(source), Origin("the mapping"), "model")
+        return _from_data(dict(source), MAPPING, "model")
     if not isinstance(source, str):
         return _from_file(os.fspath(source))
     if source == "-":
@@ -91,6 +93,7 @@ def _from_data(data: Any, origin: Origin, name: str) -> Architecture:
     if "model_type" in data or "architectures" in data:
         from costcalc.sources.huggingface import read_config  # noqa: PLC0415 - presets and YAML never need it
 
-        data, origin = read_config(data, label=origin.label), Origin(origin.label)
-    printable = "".join(c for c in name if c.isprintable())[:300]
-    return validated(data if "name" in data else {"name": printable or "model", **data}, origin)
+        data = read_config(data, label=origin.label)
+    if "name" not in data:
+        data["name"] = name[:300] if name.isprintable() and name.strip() else "model"
+    return validated(data, origin)

@@ -30,7 +30,8 @@ def written_schema() -> Schema:
     top["properties"].update({key: stack[key] for key in ("layers", *STACK_KEYS)})
     top["required"] = [key for key in top["required"] if key != "decoder"]
     top["anyOf"] = [{"required": ["layers"]}, {"required": ["decoder"]}]
-    return _any_of({"$schema": "https://json-schema.org/draft/2020-12/schema", **top, "$defs": defs})
+    schema: Schema = _any_of({"$schema": "https://json-schema.org/draft/2020-12/schema", **top, "$defs": defs})
+    return schema
 
 
 def _loosen(definition: Schema) -> None:
@@ -45,7 +46,7 @@ def _with_words(key: str, value: Schema) -> Schema:
         return value
     kinds = list(_kinds(value))
     words = {"enum": kinds} if kinds else {"type": "string"}
-    described = {name: value[name] for name in ("title", "description", "default") if name in value}
+    described: Schema = {name: value[name] for name in ("title", "description", "default") if name in value}
     return {"anyOf": [words, {k: v for k, v in value.items() if k not in described}], **described}
 
 

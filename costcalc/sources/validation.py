@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from costcalc.architecture import Architecture, RuleBroken
+from costcalc.architecture import Architecture, RuleError
 from costcalc.architecture.written import full_form
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.sources.keys import Where, homes_of, kinds_at, known_keys, written_paths
@@ -20,19 +20,19 @@ class Origin:
     """Where data came from, and where in the text each key path stands (empty when it was no text)."""
 
     label: str
-    marks: Mapping[Where, tuple[int, int]] = field(default_factory=dict)
+    marks: Mapping[Where, tuple[int, int]] | None = None
 
     def place(self, where: Where) -> str:
         """`file:line:column` of a key path; of the nearest thing written when the key itself was not."""
         for path in written_paths(where):
-            if path in self.marks:
+            if self.marks and path in self.marks:
                 line, column = self.marks[path]
                 return f"{self.label}:{line}:{column}"
         return self.label
 
 
 def validated(data: object, origin: Origin) -> Architecture:
-    """The architecture that `data` (in the written form) describes; refused with the place and the nearest right key."""
+    """The architecture that `data`, in the written form, describes; else the place and the nearest right key."""
     try:
         return Architecture.model_validate(data)
     except ValidationError as error:
@@ -41,88 +41,135 @@ def validated(data: object, origin: Origin) -> Architecture:
         raise CostcalcError("nested too deeply", where=origin.label, hint="write it flatter") from None
 
 
+@dataclass(frozen=True)
+class _Problem:
+    """One of pydantic's errors: its key path, its details, and the full form of the data."""
+
+    where: Where
+    detail: ErrorDetails
+    data: object
+
+    @property
+    def name(self) -> str:
+        return dotted(self.where)
+
+    @property
+    def key(self) -> str:
+        return str(self.where[-1]) if self.where else "name"
+
+    @property
+    def urgency(self) -> int:
+        """Which to tell first: a wrong kind makes its keys unknown, a typo makes the right key missing."""
+        if self.detail["type"] == "union_tag_invalid" or self.key == "kind":
+            return 0
+        return {"extra_forbidden": 1, "missing": 3}.get(self.detail["type"], 2)
+
+
 def _refusal(error: ValidationError, data: object, origin: Origin) -> CostcalcError:
-    details = error.errors(include_url=False, include_context=True)
     try:
         spelled = full_form(data)
-    except RuleBroken:
+    except RuleError:
         spelled = data
-    located = [(_without_tags(detail["loc"], spelled), detail) for detail in details]
-    # A typo in a required key is both unknown and missing: the unknown key is the one to tell.
-    order = {"extra_forbidden": 0, "missing": 2}
-    where, detail = min(located, key=lambda pair: order.get(pair[1]["type"], 1))
-    what, hint = _explained(where, detail, spelled)
+    problems = [_problem(detail, spelled) for detail in error.errors(include_url=False)]
+    problem = min(problems, key=lambda each: each.urgency)
+    what, hint = _explained(problem)
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return CostcalcError(f"{what}{more}", where=origin.place(problem.where), hint=hint)
+
+
+def _problem(detail: ErrorDetails, spelled: object) -> _Problem:
     broken = detail.get("ctx", {}).get("error")
-    if isinstance(broken, RuleBroken):
-        where = broken.where
-    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    return CostcalcError(f"{what}{more}", where=origin.place(where), hint=hint)
+    where = broken.where if isinstance(broken, RuleError) else _without_tags(detail["loc"], spelled)
+    return _Problem(where, detail, spelled)
 
 
-def _explained(where: Where, detail: ErrorDetails, data: object) -> tuple[str, str]:
-    """(what is wrong, what to type) for one of pydantic's errors."""
-    kind, context, name = detail["type"], detail.get("ctx", {}), dotted(where)
-    got = shown(detail["input"])
-    if kind == "extra_forbidden":
-        return _unknown_key(where, data)
-    if kind in ("union_tag_invalid", "literal_error"):
-        return _unknown_word(name, where, detail)
-    if kind == "value_error":
-        broken = context["error"]
-        at = dotted(broken.where) if isinstance(broken, RuleBroken) else name
-        return f"{at}: {broken}", f"change {at}"
-    if kind == "missing":
-        return f"`{name}` is missing", f"add `{where[-1]}:` to {dotted(where[:-1]) or 'the top level'}"
-    if kind == "union_tag_not_found":
-        wanted = kinds_at(where)
-        if isinstance(detail["input"], dict):
-            return f"{name} does not say its kind", f"write `kind:` with one of: {', '.join(wanted)}"
-        return f"{name} must be a kind or a mapping, got {got}", f"one of: {', '.join(wanted)}"
-    for prefix, wanted_text, hint in _WANTED:
+def _explained(problem: _Problem) -> tuple[str, str]:
+    """(what is wrong, what to type)."""
+    kind, got = problem.detail["type"], shown(problem.detail["input"])
+    explain = _EXPLAINED.get(kind)
+    if explain is not None:
+        return explain(problem)
+    for prefix, wanted, hint in _WANTED:
         if kind.startswith(prefix):
-            return f"{name} must be {wanted_text}, got {got}", hint.format(key=where[-1] if where else "name")
-    return f"{name}: {detail['msg']}, got {got}", f"change {name}"
+            return f"{problem.name or 'the model'} must be {wanted}, got {got}", hint.format(key=problem.key)
+    return f"{problem.name}: {problem.detail['msg']}, got {got}", f"change {problem.name}"
 
 
 _WHOLE = ("a whole number from 1 to 1,000,000,000,000", "write digits only, such as `{key}: 32`")
+_NUMBER = ("a number above 0 and below 1e30", "write a number, such as `{key}: 10000.0`")
 _WANTED = (
     ("int_", *_WHOLE),
     ("greater_than_equal", *_WHOLE),
     ("less_than_equal", *_WHOLE),
-    ("finite_number", *_WHOLE),
     ("bool_", "true or false", "write `{key}: true` or `{key}: false`"),
-    ("float_", "a number", "write a number, such as `{key}: 10000.0`"),
-    ("greater_than", "a number above 0", "write a number, such as `{key}: 10000.0`"),
-    ("less_than", "a number below 1e30", "write a number, such as `{key}: 10000.0`"),
+    ("float_", *_NUMBER),
+    ("finite_number", *_NUMBER),
+    ("greater_than", *_NUMBER),
+    ("less_than", *_NUMBER),
     ("string_pattern", "a word of letters, digits, - and _", "write a short name, such as `{key}: local`"),
     ("string_", "a short text", "write a text of at most 300 characters"),
     ("model_", "a mapping of keys", "write `key: value` lines below it"),
     ("tuple_", "a list", "write a list: each item after `- `"),
-    ("too_short", "a list of at least one layer", "write at least one layer: `- repeat: 12`"),
 )
 
 
-def _unknown_key(where: Where, data: object) -> tuple[str, str]:
-    name, container = str(where[-1]), where[:-1]
-    known = known_keys(container, data)
-    close = nearest(name, known)
-    if close:
+def _unknown_key(problem: _Problem) -> tuple[str, str]:
+    container = problem.where[:-1]
+    known = known_keys(container, problem.data)
+    close, homes = nearest(problem.key, known), homes_of(problem.key)
+    if homes:
+        hint = f"`{problem.key}` belongs in {homes[0]}"
+    elif close:
         hint = f"did you mean `{close[0]}`?"
     else:
-        homes = homes_of(name)
-        hint = f"`{name}` belongs in {homes[0]}" if homes else f"known keys: {', '.join(known)}"
-    return f"unknown key `{shown(name)[1:-1]}` in {dotted(container) or 'the top level'}", hint
+        hint = f"known keys: {', '.join(known)}"
+    return f"unknown key `{shown(problem.key)[1:-1]}` in {dotted(container) or 'the top level'}", hint
 
 
-def _unknown_word(name: str, where: Where, detail: ErrorDetails) -> tuple[str, str]:
-    if detail["type"] == "union_tag_invalid":
-        allowed, got, label = kinds_at(where), str(detail["ctx"]["tag"]), "kind"
-    else:
-        allowed = [word.strip("'") for word in str(detail["ctx"]["expected"]).replace(" or ", ", ").split(", ")]
-        got, label = detail["input"], "value"
+def _missing_key(problem: _Problem) -> tuple[str, str]:
+    if problem.where == ("decoder",):
+        return "no layers", "add `layers:` with at least one layer: `- repeat: 12`"
+    return f"`{problem.name}` is missing", f"add `{problem.key}:` to {dotted(problem.where[:-1]) or 'the top level'}"
+
+
+def _unknown_kind(problem: _Problem) -> tuple[str, str]:
+    return _unknown_word("kind", problem.name, problem.detail["ctx"]["tag"], kinds_at(problem.where))
+
+
+def _unknown_literal(problem: _Problem) -> tuple[str, str]:
+    expected = problem.detail["ctx"]["expected"].replace(" or ", ", ")
+    allowed = [word.strip("'").lower() for word in expected.split(", ")]
+    if problem.key == "kind":
+        return _unknown_word("kind", dotted(problem.where[:-1]), problem.detail["input"], allowed)
+    return _unknown_word("value", problem.name, problem.detail["input"], allowed)
+
+
+def _unknown_word(what: str, name: str, got: object, allowed: list[str]) -> tuple[str, str]:
     close = nearest(got, allowed) if isinstance(got, str) else []
     hint = f"did you mean `{close[0]}`?" if close else f"one of: {', '.join(allowed)}"
-    return f"unknown {label} {shown(got)} of {name}", hint
+    return f"unknown {what} {shown(got)} of {name}", hint
+
+
+def _no_kind(problem: _Problem) -> tuple[str, str]:
+    wanted, got = ", ".join(kinds_at(problem.where)), problem.detail["input"]
+    if isinstance(got, dict):
+        return f"{problem.name} does not say its kind", f"write `kind:` with one of: {wanted}"
+    return f"{problem.name} must be a kind or a mapping, got {shown(got)}", f"one of: {wanted}"
+
+
+def _broken_rule(problem: _Problem) -> tuple[str, str]:
+    broken = problem.detail["ctx"]["error"]
+    return f"{problem.name}: {broken}", getattr(broken, "hint", "") or f"change {problem.name}"
+
+
+_EXPLAINED = {
+    "extra_forbidden": _unknown_key,
+    "missing": _missing_key,
+    "union_tag_invalid": _unknown_kind,
+    "union_tag_not_found": _no_kind,
+    "literal_error": _unknown_literal,
+    "value_error": _broken_rule,
+}
 
 
 def dotted(where: Where) -> str:

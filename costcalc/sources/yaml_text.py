@@ -1,8 +1,8 @@
 """YAML text to plain data, exactly: what PyYAML would guess or merge in silence is resolved or refused here.
 
 PyYAML's parser is used for its events only. YAML 1.1 reads `no` and `off` as false, `010` as 8, `1e6` as text, merges
-duplicate keys in silence, lets aliases explode and tags run code; here `no` is text, `1e6` a number, duplicates and tags
-are refused, and depth and the expanded size are bounded.
+duplicate keys in silence, lets aliases explode and tags run code; here `no` is text, `1e6` a number, duplicates and
+tags are refused, and depth and the expanded size are bounded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def read_yaml(text: str, label: str) -> Written:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{label}:{mark.line + 1}:{mark.column + 1}" if mark else label
-        raise CostcalcError(f"not YAML: {error.problem}", where=where, hint="check the indentation, brackets and quotes") from None
+        raise CostcalcError(
+            f"not YAML: {error.problem}", where=where, hint="check the indentation, brackets and quotes"
+        ) from None
     except (yaml.YAMLError, UnicodeError) as error:
         reason = " ".join(str(error).split())[:120]
         raise CostcalcError(f"not YAML: {reason}", where=label, hint="check that it is a text file in YAML") from None
@@ -107,7 +109,8 @@ class _Reader:
         if key in top.value:
             raise self._refuse(event, f"`{shown(key)[1:-1]}` is written twice", "keep one of the two")
         top.key = key
-        self.marks[(*top.path, key)] = (event.start_mark.line + 1, event.start_mark.column + 1)
+        path = (*top.path, key)
+        self.marks[path] = _mark(event)
 
     def _put(self, event: yaml.Event, value: Any) -> None:
         if not self.open:
@@ -115,7 +118,7 @@ class _Reader:
             return
         top = self.open[-1]
         if isinstance(top.value, list):
-            self.marks[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
+            self.marks.setdefault(self._path(), _mark(event))
             top.value.append(value)
             return
         if top.key is None:
@@ -139,7 +142,7 @@ class _Reader:
             raise self._refuse(event, f"nested deeper than {DEEPEST} levels", "write it flatter")
         path = self._path()
         if path and isinstance(path[-1], int):
-            self.marks[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
+            self.marks[path] = _mark(event)
         self.open.append(_Open(value, path, event.anchor, self.nodes))
 
     def _end(self, event: yaml.Event) -> None:
@@ -155,7 +158,9 @@ class _Reader:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor not in self.anchors:
-            raise self._refuse(event, f"the alias *{event.anchor} has no finished anchor before it", f"write &{event.anchor} first")
+            raise self._refuse(
+                event, f"the alias *{event.anchor} has no finished anchor before it", f"write &{event.anchor} first"
+            )
         value, nodes = self.anchors[event.anchor]
         self._count(event, nodes)
         self._put(event, value)
@@ -178,12 +183,20 @@ class _Reader:
     def _count(self, event: yaml.Event, nodes: int) -> None:
         self.nodes += nodes
         if self.nodes > MOST_NODES:
-            raise self._refuse(event, f"more than {MOST_NODES:,} values, aliases expanded", "use `repeat:` for equal layers")
+            raise self._refuse(
+                event, f"more than {MOST_NODES:,} values, aliases expanded", "use `repeat:` for equal layers"
+            )
 
     def _refuse_tag(self, event: yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
         if event.tag is not None and event.tag != "!":
             raise self._refuse(event, f"the YAML tag {shown(event.tag)} is not read", "remove the tag")
 
     def _refuse(self, event: yaml.Event, what: str, hint: str) -> CostcalcError:
-        mark = event.start_mark
-        return CostcalcError(what, where=f"{self.label}:{mark.line + 1}:{mark.column + 1}", hint=hint)
+        line, column = _mark(event)
+        return CostcalcError(what, where=f"{self.label}:{line}:{column}", hint=hint)
+
+
+def _mark(event: yaml.Event) -> Mark:
+    """Line and column of an event, from 1 (PyYAML counts from 0)."""
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)

@@ -13,7 +13,7 @@ from pydantic import Field
 from costcalc.architecture.component import Component, Flag, Rule, Size
 from costcalc.architecture.norm import Norm, RMSNorm
 from costcalc.architecture.places import At, Stream
-from costcalc.inventory import Record
+from costcalc.inventory import Extent, Record
 
 
 class PerHeadNorm(Component):
@@ -66,7 +66,7 @@ class GroupedQuery(Component):
         if self.head_dim is None:
             yield (
                 d_model % self.heads == 0,
-                "d_model {d_model} is not a multiple of heads {heads}: change one, or give `head_dim`",
+                "d_model {d_model} is not a multiple of heads {heads}, and no head_dim is given",
             )
 
     def sizes(self, d_model: int) -> tuple[int, int]:
@@ -107,7 +107,7 @@ class GroupedQuery(Component):
         if self.qk_norm is not None:
             yield from self.qk_norm.records(at, heads={"q": self.heads, "k": kv_heads}, head_dim=head_dim)
         pairs = stream.pairs(self.window)
-        core = {pairs.letters: pairs, **queries}
+        core: dict[str, int | Extent] = {pairs.letters: pairs, **queries}
         yield at.core("scores", core)
         yield at.core("values", core)
         if stream.held:

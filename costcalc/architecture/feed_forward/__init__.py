@@ -1,4 +1,4 @@
-"""The kinds of feed-forward network. A new kind is a file here, one in `reference/`, a member of this union, and cases."""
+"""The kinds of feed-forward network. A new kind is a file here, a file in `reference/`, a member here, and cases."""
 
 from typing import Annotated
 

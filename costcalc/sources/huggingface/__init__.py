@@ -1,6 +1,6 @@
 """config.json files of `transformers` models: which reader reads which `model_type`.
 
-A lineage is one module here with a `READERS` table, from model type to a function Config -> the written form of an
+A lineage is one module here with a `READERS` table, from model type to a function Config -> the full form of an
 architecture. To add one: its class defaults under `defaults/`, its module, a line in LINEAGES, its recorded cases.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from costcalc.architecture.written import FullForm
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.sources.huggingface.config import Config
 
@@ -23,8 +24,8 @@ LINEAGES = {
 """model_type -> the module that reads it."""
 
 
-def read_config(data: dict[str, Any], *, label: str) -> dict[str, Any]:
-    """The written form of the architecture that a config.json describes, or a refusal that names the key."""
+def read_config(data: dict[str, Any], *, label: str) -> FullForm:
+    """The full form of the architecture that a config.json describes, or a refusal that names the key."""
     model_type = data.get("model_type")
     if not isinstance(model_type, str) or model_type not in LINEAGES:
         raise _unknown_type(model_type, label)
@@ -33,15 +34,17 @@ def read_config(data: dict[str, Any], *, label: str) -> dict[str, Any]:
     _check_class(config, lineage.CLASSES[model_type])
     written: dict[str, Any] = lineage.READERS[model_type](config)
     config.refuse_unread()
-    return {"source": f"{label} (config.json, {model_type})", **written}
+    return FullForm(source=f"{label} (config.json, {model_type})", **written)
 
 
 def _check_class(config: Config, causal_class: str) -> None:
     """`architectures` picks the head; only the causal language model's is read so far."""
-    named = config["architectures"]
+    named = config.data.get("architectures")
     if config["auto_map"] and named != [causal_class]:
-        raise config.refusal("`auto_map` names code of its own, which is not read", "describe the model in YAML instead")
-    if named is None or named == [] or named == [causal_class]:
+        raise config.refusal(
+            "`auto_map` names code of its own, which is not read", "describe the model in YAML instead"
+        )
+    if named in (None, [], [causal_class]):
         return
     word = named[0] if isinstance(named, list) and len(named) == 1 else named
     raise config.refusal(

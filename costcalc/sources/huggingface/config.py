@@ -54,13 +54,13 @@ class Config:
     def size(self, key: str, *, largest: int = LARGEST) -> int:
         """A whole number of at least 1."""
         value = self[key]
-        if isinstance(value, float) and value.is_integer():
+        if type(value) is float and value.is_integer():
             value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
-            raise self.refusal(
-                f"`{key}` must be a whole number from 1 to {largest:,}, got {shown(value)}", f'write "{key}": 32'
-            )
-        return value
+        if type(value) is int and 1 <= value <= largest:
+            return value
+        raise self.refusal(
+            f"`{key}` must be a whole number from 1 to {largest:,}, got {shown(value)}", f'write "{key}": 32'
+        )
 
     def size_or_none(self, key: str) -> int | None:
         """A whole number of at least 1, or None where the key is null or absent."""
@@ -94,7 +94,8 @@ class Config:
         value = self[key]
         if not any(value is word or (type(value) is type(word) and value == word) for word in allowed):
             raise self.refusal(
-                f"`{key}`: {shown(value)} of a {self.model_type} config is not read", "describe the model in YAML instead"
+                f"`{key}`: {shown(value)} of a {self.model_type} config is not read",
+                "describe the model in YAML instead",
             )
 
     def layer_types(self, layers: int, known: tuple[str, ...]) -> list[str] | None:
@@ -108,7 +109,8 @@ class Config:
         for word in types:
             if word not in known:
                 raise self.refusal(
-                    f"`layer_types` has {shown(word)}, which {self.model_type} does not build", f"one of: {', '.join(known)}"
+                    f"`layer_types` has {shown(word)}, which {self.model_type} does not build",
+                    f"one of: {', '.join(known)}",
                 )
         return types
 
@@ -122,7 +124,8 @@ class Config:
             close = nearest(str(key), self.read)
             meant = f" (did you mean `{close[0]}`?)" if close else ""
             raise self.refusal(
-                f"`{shown(key)[1:-1]}`: {shown(self.data[key])} is not read for {self.model_type}, and might change a cost{meant}",
+                f"`{shown(key)[1:-1]}`: {shown(self.data[key])} is not read for {self.model_type}"
+                f" and might change a cost{meant}",
                 "remove the key if it changes nothing, or describe the model in YAML",
             )
 

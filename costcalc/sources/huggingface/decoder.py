@@ -26,7 +26,7 @@ def llama_like(
     activation: str = "hidden_act",
     norms: str = "pre",
 ) -> Written:
-    """The written form; `windows` has one entry a layer, `attention` whatever the class adds to the common fields."""
+    """The full form; `windows` has one entry a layer, `attention` whatever the class adds to the common fields."""
     common = {
         "kind": "grouped_query",
         "heads": config.size("num_attention_heads"),
@@ -40,13 +40,14 @@ def llama_like(
         "activation": config.activation(activation),
         "bias": mlp_bias,
     }
-    block = {"norms": norms, "feed_forward": feed_forward}
+    norm, positions = {"kind": "rmsnorm"}, rotary(config)
+    block = {"norm": norm, "positions": positions, "norms": norms, "feed_forward": feed_forward}
     layer_of = {window: {**block, "attention": {**common, "window": window}} for window in set(windows)}
     return {
         **outline(config),
         "decoder": {
-            "norm": {"kind": "rmsnorm"},
-            "positions": rotary(config),
+            "norm": norm,
+            "positions": positions,
             "layers": merged_layers([layer_of[window] for window in windows]),
         },
     }

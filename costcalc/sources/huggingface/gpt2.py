@@ -11,7 +11,10 @@ def read_gpt2(config: Config) -> Written:
     width, positions = config.size("n_embd"), config.size("n_positions")
     d_ff = config.size_or_none("n_inner")
     config.expect("add_cross_attention", False)
+    norm, learned = {"kind": "layernorm"}, {"kind": "learned", "length": positions}
     layer = {
+        "norm": norm,
+        "positions": learned,
         "repeat": layer_count(config, "n_layer"),
         "attention": {"kind": "grouped_query", "heads": config.size("n_head"), "bias": True, "out_bias": True},
         "feed_forward": {
@@ -27,8 +30,8 @@ def read_gpt2(config: Config) -> Written:
         "context_length": positions,
         "tie_embeddings": config.flag("tie_word_embeddings"),
         "decoder": {
-            "norm": {"kind": "layernorm"},
-            "positions": {"kind": "learned", "length": positions},
+            "norm": norm,
+            "positions": learned,
             "layers": [layer],
         },
     }

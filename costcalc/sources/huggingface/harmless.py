@@ -1,7 +1,7 @@
 """Keys of a config.json that can change no shape of a weight, a matmul or a cache of a plain text decoder.
 
-Collected from `transformers` (5.24.0 and the base class of older versions) and from public config.json files. A key that
-is neither read by a reader nor listed here is refused.
+Collected from `transformers` (5.24.0 and the base class of older versions) and from public config.json files. A key
+that is neither read by a reader nor listed here is refused.
 """
 
 from __future__ import annotations
@@ -65,15 +65,39 @@ REMARKS = """
     transformers_version unsloth_fixed unsloth_version use_return_dict
 """
 
-HARMLESS = frozenset(" ".join((CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS)).split())
+
+HARMLESS = frozenset(
+    word
+    for words in (CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS)
+    for word in words.split()
+)
 
 # Keys that change nothing while they hold one of these values, for readers that do not read them.
 _SWITCHED_OFF: list[Any] = [False, None]
-_SWITCHES = """
-    add_bias_linear add_cross_attention add_qkv_bias attention_bias attention_out_bias attn_bias bias is_encoder_decoder
-    lm_head_bias mlp_bias multi_query output_router_logits qk_layer_norms qk_layernorm qk_norm qkv_bias
-    tie_encoder_decoder use_bidirectional_attention use_bias use_mrope use_qk_norm use_sliding_window
-""".split()
+_SWITCHES = [
+    "add_bias_linear",
+    "add_cross_attention",
+    "add_qkv_bias",
+    "attention_bias",
+    "attention_out_bias",
+    "attn_bias",
+    "bias",
+    "is_encoder_decoder",
+    "lm_head_bias",
+    "mlp_bias",
+    "multi_query",
+    "output_router_logits",
+    "qk_layer_norms",
+    "qk_layernorm",
+    "qk_norm",
+    "qkv_bias",
+    "tie_encoder_decoder",
+    "use_bidirectional_attention",
+    "use_bias",
+    "use_mrope",
+    "use_qk_norm",
+    "use_sliding_window",
+]
 _KERNELS = [None, "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flash_attention_4", "flex_attention"]
 HARMLESS_IF: dict[str, list[Any]] = {
     **dict.fromkeys(_SWITCHES, _SWITCHED_OFF),
