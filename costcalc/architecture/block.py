@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from costcalc.architecture.attention import Attention
 from costcalc.architecture.component import Component, Name, Rule, Size, Where
@@ -11,7 +13,13 @@ from costcalc.architecture.feed_forward import FeedForward
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, RotaryPositions
+from costcalc.errors import shown
 from costcalc.inventory import Record
+
+
+def _no_number(value: Any) -> Any:
+    """0 equals False in Python, but nobody means it."""
+    return value if isinstance(value, (bool, str)) else shown(value)
 
 
 class Block(Component):
@@ -26,7 +34,7 @@ class Block(Component):
     repeat: Size = 1
     norm: Norm
     norms: Literal["pre", "post", "output", "sandwich"] = "pre"
-    parallel: Literal[False, "one_norm", "two_norms"] = False
+    parallel: Annotated[Literal[False, "one_norm", "two_norms"], BeforeValidator(_no_number)] = False
     positions: Positions = NoPositions()
     attention: Attention | None = None
     feed_forward: FeedForward | None = None
