@@ -19,7 +19,7 @@ def render(report: Report, screen: Screen) -> str:
     for table in report.tables:
         for row in table.rows:
             padding = [""] * (len(widest.columns) - len(row.cells))
-            writer.writerow([table.title, row.label, _unit(row), *map(_plain, row.cells), *padding])
+            writer.writerow([table.title, row.label.strip(), _unit(row), *map(_plain, row.cells), *padding])
     return out.getvalue()
 
 

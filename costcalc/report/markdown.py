@@ -18,7 +18,7 @@ def render(report: Report, screen: Screen) -> str:
 
 def _table(table: Table) -> str:
     lines = [_line([table.title, *table.columns]), _line([":--", *["--:"] * len(table.columns)])]
-    lines += [_line([_escaped(row.label), *map(_text, row.cells)]) for row in table.rows]
+    lines += [_line([_escaped(row.label.strip()), *map(_text, row.cells)]) for row in table.rows]
     return "\n".join(lines)
 
 

@@ -1,0 +1,49 @@
+"""What the documentation shows is what the commands print."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import costcalc
+from costcalc.cli.main import run
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONSOLE = [
+    (page.name, command, shown)
+    for page in PAGES
+    for command, shown in re.findall(r"```console\n\$ costcalc ([^\n]*)\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_readme_shows_three_answers() -> None:
+    assert len([page for page, _, _ in CONSOLE if page == "README.md"]) >= 3
+
+
+@pytest.mark.parametrize(("page", "command", "shown"), CONSOLE, ids=[command for _, command, _ in CONSOLE])
+def test_shown_output_is_real(page: str, command: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command.split()) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_listed_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line `costcalc ...` of the README, with the README's own YAML as my.yaml."""
+    yaml = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
+    assert yaml is not None
+    (tmp_path / "my.yaml").write_text(yaml[1], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^costcalc ([^#\n]*)", README, re.MULTILINE)
+    assert len(lines) >= 7
+    for line in lines:
+        assert run(line.split()) == 0, line
+
+
+def test_python_example_gives_its_comments() -> None:
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert code is not None
+    model = costcalc.load("8b")
+    for expression, said in re.findall(r"^(costcalc\.[^#\n]*?)\s+# (\d+)$", code[1], re.MULTILINE):
+        assert eval(expression, {"costcalc": costcalc, "model": model}) == int(said), expression
+    assert len(re.findall(r"# \d+$", code[1], re.MULTILINE)) == 3
