@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -100,21 +101,11 @@ class Stack(Component):
             block, path = self.layers[0], f"{name}.layers"  # the common case, spared the hashing
             return [Group(block, path, block.repeat)], (path,) * block.repeat
         blocks: list[Block] = []
-        order: list[tuple[int, int]] = []
-        seen: dict[Any, int] = {}
-        for block, repeat in _runs(self.layers):
-            index = seen.get(id(block))  # a pattern repeats the same object, which spares the hashing
-            if index is None:
-                index = seen[id(block)] = seen.setdefault(_identity(block), len(blocks))
-                if index == len(blocks):
-                    blocks.append(block)
-            order.append((index, repeat))
+        order = _order(self.layers, blocks, {})
         paths = _paths(f"{name}.layers", blocks, order, (name,))
-        times = [0] * len(blocks)
-        for index, repeat in order:
-            times[index] += repeat
-        layout = tuple(path for index, repeat in order for path in (paths[index],) * repeat)
-        return [Group(*parts) for parts in zip(blocks, paths, times, strict=True)], layout
+        times = Counter(order)
+        groups = [Group(block, paths[index], times[index]) for index, block in enumerate(blocks)]
+        return groups, tuple([paths[index] for index in order])
 
     def records(self, name: str, groups: list[Group], d_model: int, stream: Stream) -> Iterator[Record]:
         """Added positions, each group's layers, the final norm."""
@@ -140,23 +131,24 @@ def _last_block(entries: tuple[Block | Pattern, ...]) -> Block:
     return last if isinstance(last, Block) else _last_block(last.pattern)
 
 
-def _runs(entries: tuple[Block | Pattern, ...]) -> Iterator[tuple[Block, int]]:
+def _order(entries: tuple[Block | Pattern, ...], blocks: list[Block], seen: dict[Any, int]) -> list[int]:
+    """The index in `blocks` of each layer's block; distinct blocks are added to `blocks`, and noted in `seen`."""
+    order: list[int] = []
     for entry in entries:
         if isinstance(entry, Block):
-            yield entry, entry.repeat
+            index = seen.setdefault(_identity(entry), len(blocks))
+            if index == len(blocks):
+                blocks.append(entry)
+            order += [index] * entry.repeat
         else:
-            yield from list(_runs(entry.pattern)) * entry.repeat
+            order += _order(entry.pattern, blocks, seen) * entry.repeat
+    return order
 
 
-def _paths(prefix: str, blocks: list[Block], order: list[tuple[int, int]], where: Where) -> list[str]:
+def _paths(prefix: str, blocks: list[Block], order: list[int], where: Where) -> list[str]:
     if len(blocks) == 1:
         return [prefix]
-    first_layer: dict[int, int] = {}
-    layer = 0
-    for index, repeat in order:
-        first_layer.setdefault(index, layer)
-        layer += repeat
-    names = [block.name or str(first_layer[index]) for index, block in enumerate(blocks)]
+    names = [block.name or str(order.index(index)) for index, block in enumerate(blocks)]
     for name in names:
         if names.count(name) > 1:
             raise RuleError(

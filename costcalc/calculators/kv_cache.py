@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from costcalc.dtypes import bytes_for, canonical_dtype
-from costcalc.inventory import Cached, Inventory, Workload
+from costcalc.inventory import Inventory, Workload
 from costcalc.inventory.workload import check_length
 
 
@@ -34,25 +33,38 @@ def kv_cache(
     check_length(context, name="context", least=1)
     dtype = canonical_dtype(dtype)
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
-    after = Workload(batch=batch, new_tokens=1, past_tokens=context, memory_tokens=memory_tokens)
-    cached = inventory.cached
-    elements = {"kv": 0, "cross": 0, "state": 0}
-    for record in cached:
-        elements[record.kind] += record.elements(now)
-    held = _bytes(cached, now, dtype)
+    after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)
+    held, next_held = _held(inventory, now), _held(inventory, after)
+    held_bytes = _bytes(held, dtype)
     return KVCache(
-        elements=elements["kv"],
-        cross_elements=elements["cross"],
-        state_elements=elements["state"],
-        bytes=held,
-        state_bytes=_bytes([record for record in cached if record.kind == "state"], now, dtype),
-        bytes_per_token=_bytes(cached, after, dtype) - held,
+        elements=_of_kind(held, "kv"),
+        cross_elements=_of_kind(held, "cross"),
+        state_elements=_of_kind(held, "state"),
+        bytes=held_bytes,
+        state_bytes=_bytes({key: count for key, count in held.items() if key[0] == "state"}, dtype),
+        bytes_per_token=_bytes(next_held, dtype) - held_bytes,
     )
 
 
-def _bytes(cached: Iterable[Cached], workload: Workload, dtype: str) -> int:
+Held = dict[tuple[str, str | None], int]
+"""Elements per (kind, own dtype)."""
+
+
+def _held(inventory: Inventory, workload: Workload) -> Held:
+    held: Held = {}
+    for record in inventory.cached:
+        key = (record.kind, record.dtype)
+        held[key] = held.get(key, 0) + record.elements(workload)
+    return held
+
+
+def _of_kind(held: Held, kind: str) -> int:
+    return sum([count for key, count in held.items() if key[0] == kind])
+
+
+def _bytes(held: Held, dtype: str) -> int:
+    """Elements of one dtype together, rounded up once."""
     elements: dict[str, int] = {}
-    for record in cached:
-        own = record.dtype or dtype
-        elements[own] = elements.get(own, 0) + record.elements(workload)
-    return sum(bytes_for(count, own) for own, count in elements.items())
+    for (_, own), count in held.items():
+        elements[own or dtype] = elements.get(own or dtype, 0) + count
+    return sum([bytes_for(count, name) for name, count in elements.items()])

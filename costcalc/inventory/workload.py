@@ -10,7 +10,7 @@ from costcalc.errors import CostcalcError, nearest, shown
 COUNTINGS = ("attended", "rectangle")
 LOGITS = ("all", "last")
 LATENT_FORMS = (None, "expanded", "absorbed")
-LARGEST = 10**12
+LARGEST = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Workload:
 
 
 def check_length(value: int, *, name: str, least: int) -> None:
-    """Refuse a length that is no whole number between `least` and 10^12 (an array of a sweep passes)."""
+    """Refuse a length that is no whole number between `least` and 10^15 (an array of a sweep passes)."""
     if type(value) is int and least <= value <= LARGEST:
         return
     if (

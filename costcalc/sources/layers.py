@@ -14,15 +14,15 @@ def merged_layers(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
     if layers.count(layers[0]) == len(layers):
         return [{**layers[0], "repeat": len(layers)}]
+    # Readers hand the same object over for equal layers, so few have to be compared.
+    objects = {id(layer): layer for layer in layers}
     distinct: list[dict[str, Any]] = []
-    index_of: dict[int, int] = {}  # readers hand the same object over for equal layers, which spares comparing
-    order: list[int] = []
-    for layer in layers:
-        if id(layer) not in index_of:
-            if layer not in distinct:
-                distinct.append(layer)
-            index_of[id(layer)] = distinct.index(layer)
-        order.append(index_of[id(layer)])
+    index_of: dict[int, int] = {}
+    for key, layer in objects.items():
+        if layer not in distinct:
+            distinct.append(layer)
+        index_of[key] = distinct.index(layer)
+    order = [index_of[id(layer)] for layer in layers]
     period = _period(order)
     whole = len(order) // period
     if period == 1 or whole < 2:

@@ -30,6 +30,7 @@ class Config:
         self.label = label
         self.data = self._renamed(data, aliases) if aliases else data
         self.defaults = defaults
+        self.values = {**defaults, **self.data}
         self.read = {"model_type", "architectures"}
 
     def _renamed(self, data: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class Config:
     def __getitem__(self, key: str) -> Any:
         """The value of a key: as written (a null stays null), else the class default, else None."""
         self.read.add(key)
-        return self.data[key] if key in self.data else self.defaults.get(key)
+        return self.values.get(key)
 
     def note(self, *keys: str) -> None:
         """Mark keys as read that a switch beside them makes void."""
