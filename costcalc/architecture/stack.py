@@ -148,10 +148,12 @@ def _order(entries: tuple[Block | Pattern, ...], blocks: list[Block], seen: dict
 def _paths(prefix: str, blocks: list[Block], order: list[int], where: Where) -> list[str]:
     if len(blocks) == 1:
         return [prefix]
-    names = [block.name or str(order.index(index)) for index, block in enumerate(blocks)]
-    for name in names:
-        if names.count(name) > 1:
-            raise RuleError(
-                f"two different layers are both named {name!r}", (*where, "layers"), "give each its own `name:`"
-            )
+    first_layer: dict[int, int] = {}
+    for layer, index in enumerate(order):
+        first_layer.setdefault(index, layer)
+    names = [block.name or str(first_layer[index]) for index, block in enumerate(blocks)]
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        message = f"two different layers are both named {name!r}"
+        raise RuleError(message, (*where, "layers"), "give each its own `name:`")
     return [f"{prefix}.{name}" for name in names]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from costcalc.inventory import Inventory
+from collections.abc import Container
+
+from costcalc.inventory import Inventory, group_of
 
 
-def component_of(path: str, inventory: Inventory) -> str:
-    """'decoder.layers.local.attention.q' -> 'attention': the first word below the stack or its group of layers."""
-    below = path
-    for stack, groups in inventory.layout.items():
-        for prefix in (*dict.fromkeys(groups), stack):
-            if path.startswith(f"{prefix}."):
-                below = path[len(prefix) + 1 :]
-                return _family(below.partition(".")[0])
+def component_of(path: str, inventory: Inventory, groups: Container[str]) -> str:
+    """'decoder.layers.local.attention.q' -> 'attention': the first word below its group of layers, or its stack."""
+    group = group_of(path, groups)
+    if group is not None:
+        below = path[len(group) + 1 :]
+    else:
+        stack, _, rest = path.partition(".")
+        below = rest if stack in inventory.layout else path
     return _family(below.partition(".")[0])
 
 
@@ -28,7 +30,8 @@ def _family(word: str) -> str:
 def sum_by_component(amounts: list[tuple[str, int]], inventory: Inventory) -> dict[str, int]:
     """(path, amount) pairs summed per component, in the order of the model."""
     totals: dict[str, int] = {}
+    groups = inventory.layers_of
     for path, amount in amounts:
-        component = component_of(path, inventory)
+        component = component_of(path, inventory, groups)
         totals[component] = totals.get(component, 0) + amount
     return totals

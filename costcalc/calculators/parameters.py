@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from costcalc.inventory import Inventory, Weight
+from costcalc.inventory import Inventory, Weight, group_of
 
 HELD = ("trainable", "frozen")
 """Roles that the total counts; buffers and extra parts stand beside it."""
@@ -65,11 +65,10 @@ def parameters(inventory: Inventory) -> Parameters:
 
 def layer_parameters(inventory: Inventory) -> dict[str, int]:
     """Per group of equal layers (its path in the layout): the parameters that one of its layers holds."""
-    layers_of: dict[str, int] = {}
-    for groups in inventory.layout.values():
-        for group in groups:
-            layers_of[group] = layers_of.get(group, 0) + 1
-    return {
-        group: sum(w.parameters for w in inventory.weights if w.path.startswith(f"{group}.")) // count
-        for group, count in layers_of.items()
-    }
+    layers_of = inventory.layers_of
+    held = dict.fromkeys(layers_of, 0)
+    for weight in inventory.weights:
+        group = group_of(weight.path, layers_of)
+        if group is not None and weight.role in HELD:
+            held[group] += weight.parameters
+    return {group: total // layers_of[group] for group, total in held.items()}

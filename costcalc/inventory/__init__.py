@@ -1,7 +1,7 @@
 """What an architecture is made of: the workload, the extents that depend on it, and the three records."""
 
 from costcalc.inventory.extents import Context, CrossPairs, Extent, Logits, Memory, Pairs, Routed, Tokens, smaller
-from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Weight
+from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Weight, group_of
 from costcalc.inventory.workload import Workload
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "Tokens",
     "Weight",
     "Workload",
+    "group_of",
     "smaller",
 ]

@@ -9,7 +9,7 @@ The records are named tuples: as frozen as a frozen dataclass, and three times a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
@@ -113,6 +113,15 @@ class Inventory:
         return tuple([record for record in self.records if type(record) is Cached])
 
     @property
+    def layers_of(self) -> dict[str, int]:
+        """How many layers each group stands for, by the group's path."""
+        counts: dict[str, int] = {}
+        for groups in self.layout.values():
+            for group in groups:
+                counts[group] = counts.get(group, 0) + 1
+        return counts
+
+    @property
     def letters(self) -> dict[str, int]:
         """L, D, N, K, H, F, V, ... where the whole model has one value of it; closed-form conventions read these."""
         seen: dict[str, set[int]] = {}
@@ -121,6 +130,16 @@ class Inventory:
                 seen.setdefault(letter, set()).add(size)
         single = {letter: sizes.pop() for letter, sizes in seen.items() if len(sizes) == 1}
         return {"L": sum(len(groups) for groups in self.layout.values()), **single}
+
+
+def group_of(path: str, groups: Container[str]) -> str | None:
+    """The group, of `groups`, that a record's path lies in; None for what stands outside the layers."""
+    end = path.rfind(".")
+    while end > 0:
+        if path[:end] in groups:
+            return path[:end]
+        end = path.rfind(".", 0, end)
+    return None
 
 
 def _product(axes: Axes, workload: Workload) -> int:

@@ -1,0 +1,105 @@
+"""One command line at a time, in this process, with what it wrote and how it ended."""
+
+import sys
+
+import pytest
+
+from costcalc.cli.main import run
+
+# V=19, D=13, N=6, K=2, H=5, F=37, L=3 and 11 rows of learned positions. Matrices: q and output D·N·H = 390 each, k and v
+# D·K·H = 130 each: 1,040; gate, up, down D·F = 481 each: 1,443. A layer: 1,040 + 1,443 + two norms of 13 = 2,509.
+#   total = 3·2,509 + final norm 13 + embedding 247 + positions 143 + head 247 = 8,177
+TINY = """\
+name: tiny
+vocab_size: 19
+d_model: 13
+context_length: 11
+norm: rmsnorm
+positions: {kind: learned, length: 11}
+layers:
+  - repeat: 3
+    attention: {heads: 6, kv_heads: 2, head_dim: 5}
+    feed_forward: {kind: gated, d_ff: 37}
+"""
+
+# Two layers that see 5 tokens, one that sees all, then two more of the first kind; every layer as large as TINY's.
+WINDOWED = """\
+name: windowed
+vocab_size: 19
+d_model: 13
+norm: rmsnorm
+layers:
+  - &local {name: local, repeat: 2, attention: {heads: 6, kv_heads: 2, head_dim: 5, window: 5}, feed_forward: {d_ff: 37}}
+  - {name: global, attention: {heads: 6, kv_heads: 2, head_dim: 5}, feed_forward: {d_ff: 37}}
+  - *local
+"""
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch):
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "_COSTCALC_COMPLETE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def cli(capsys):
+    """cli("params", "8b") -> (exit code, standard output, standard error)."""
+
+    def call(*words):
+        code = run([str(word) for word in words])
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def fine(cli):
+    """The standard output of a command line that must succeed and complain of nothing."""
+
+    def call(*words):
+        code, out, err = cli(*words)
+        assert (code, err) == (0, "")
+        return out
+
+    return call
+
+
+@pytest.fixture
+def refused(cli):
+    """The two lines of a command line that must be refused: (what is wrong, what to type)."""
+
+    def call(*words):
+        code, out, err = cli(*words)
+        assert (code, out) == (2, "")
+        what, hint = err.splitlines()
+        assert what.startswith("error: ")
+        assert hint.startswith(" hint: ")
+        assert len(hint) > len(" hint: ")
+        return what.removeprefix("error: "), hint.removeprefix(" hint: ")
+
+    return call
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """terminal(80): from here on standard output is a terminal of that many columns."""
+
+    def become(columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    return become
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def windowed(tmp_path):
+    path = tmp_path / "windowed.yaml"
+    path.write_text(WINDOWED, encoding="utf-8")
+    return path
