@@ -31,7 +31,7 @@ def shown(value: object) -> str:
         return "nothing"
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**SHOWN_CHARACTERS:
         # str() of an int beyond 4,300 digits raises, so the length comes from the bits: log10(2) = 0.30103.
-        return f"a number of about {int(value.bit_length() * 0.30103) + 1:,} digits"
+        return f"a number of about {int((value.bit_length() - 1) * 0.30103) + 1:,} digits"
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."

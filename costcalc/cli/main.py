@@ -25,6 +25,7 @@ COMMANDS = {
     "presets": "costcalc.cli.presets",
     "schema": "costcalc.cli.schema",
 }
+LONGEST_LINE = 500
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -94,7 +95,9 @@ def complain(what: str, hint: str) -> int:
     encoding = sys.stderr.encoding or "ascii"
     for line in (f"error: {what}", f" hint: {hint}" if hint else ""):
         if line:
-            print(line.encode(encoding, "replace").decode(encoding), file=sys.stderr)
+            printable = "".join(c if c.isprintable() else "?" for c in line)
+            shortened = printable if len(printable) <= LONGEST_LINE else f"{printable[: LONGEST_LINE - 3]}..."
+            print(shortened.encode(encoding, "replace").decode(encoding), file=sys.stderr)
     return 2
 
 

@@ -24,6 +24,8 @@ def read_text(source: str) -> str:
         ) from None
     if "\0" in text:
         raise CostcalcError("a binary file, not text", where=label, hint="give a YAML file or a config.json")
+    if text.startswith("version https://git-lfs"):
+        raise CostcalcError("a Git LFS pointer, not the file itself", where=label, hint="git lfs pull fetches the file")
     if not text.strip():
         raise CostcalcError("empty", where=label, hint="costcalc schema describes what to write")
     return text

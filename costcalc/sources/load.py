@@ -62,7 +62,7 @@ def _from_file(path: str) -> Architecture:
     try:
         text = read_text(path)
     except CostcalcError as error:
-        close = nearest(path, preset_names())
+        close = nearest(stem, preset_names())
         if close and error.what == "no such file" and "/" not in path:
             error.hint = f"did you mean the preset {close[0]}?"
         raise
