@@ -10,6 +10,8 @@ The names below load what they need on first use: importing costcalc itself impo
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -35,30 +37,36 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'costcalc' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
-
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
+
+
+@cache
+def _calculator(name: str) -> Any:
+    return getattr(import_module(f"costcalc.calculators.{name}"), name)
+
+
 def parameters(arch: Architecture) -> Parameters:
     """Exact parameter counts: `.total .embedding .non_embedding .active .trainable .buffers .extra .components`."""
-    from costcalc.calculators.parameters import parameters as count  # noqa: PLC0415
-
-    return count(arch.inventory)
+    counted: Parameters = _calculator("parameters")(arch.inventory)
+    return counted
 
 
 def flops(arch: Architecture, workload: Workload) -> Flops:
     """Exact FLOPs of one pass over `workload`: `.forward .weights .attention .modelled .train .per_token`."""
-    from costcalc.calculators.flops import flops as count  # noqa: PLC0415
-
-    return count(arch.inventory, workload)
+    counted: Flops = _calculator("flops")(arch.inventory, workload)
+    return counted
 
 
 def kv_cache(
     arch: Architecture, context: int, *, batch: int = 1, memory_tokens: int = 0, dtype: str = "bf16"
 ) -> KVCache:
     """What `batch` requests of `context` tokens hold: `.elements .bytes .bytes_per_token` and the parts."""
-    from costcalc.calculators.kv_cache import kv_cache as count  # noqa: PLC0415
-
-    return count(arch.inventory, context, batch=batch, memory_tokens=memory_tokens, dtype=dtype)
+    counted: KVCache = _calculator("kv_cache")(
+        arch.inventory, context, batch=batch, memory_tokens=memory_tokens, dtype=dtype
+    )
+    return counted

@@ -18,6 +18,7 @@ from costcalc.architecture.positions import NoPositions, Positions
 from costcalc.inventory import Record
 
 MOST_LAYERS = 100_000
+TOO_DEEP = f"the layers add up to more than {MOST_LAYERS:,}"
 
 
 def _entry_kind(entry: Any) -> str:
@@ -73,7 +74,7 @@ class Stack(Component):
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A bound on the layers, since layouts list every one."""
         yield len(self.layers) > 0, "there are no layers"
-        yield self.depth <= MOST_LAYERS, f"the layers add up to more than {MOST_LAYERS:,}"
+        yield self.depth <= MOST_LAYERS, TOO_DEEP
 
     def check(self, where: Where, d_model: int) -> None:
         """The rules of the stack, then those of every entry."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,12 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Architecture:
     if is_path(source):
         return _from_file(source)
     raise _unknown_preset(source)
+
+
+@cache
+def _config_reader() -> Any:
+    """The importers are loaded for a config.json only: presets and YAML never need them."""
+    return import_module("costcalc.sources.huggingface").read_config
 
 
 def is_path(word: str) -> bool:
@@ -91,9 +99,7 @@ def _from_data(data: Any, origin: Origin, name: str) -> Architecture:
             hint="costcalc schema describes what to write",
         )
     if "model_type" in data or "architectures" in data:
-        from costcalc.sources.huggingface import read_config  # noqa: PLC0415 - presets and YAML never need it
-
-        data = read_config(data, label=origin.label)
+        data = _config_reader()(data, label=origin.label)
     if "name" not in data:
         data["name"] = name[:300] if name.isprintable() and name.strip() else "model"
     return validated(data, origin)
