@@ -19,7 +19,10 @@ PRINTED_COUNT = r"^[0-9]{1,15}([KMBTkmbt]|\.[0-9]{1,6}[KMBTkmbt])?$"
 DECIMAL_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 COUNT_LETTERS = ("", "K", "M", "B", "T")
-NUMBER = re.compile(r"(\d[\d_,]*(?:\.\d+)?)(?:e\+?(\d{1,2}))?\s*([a-z]?)", re.IGNORECASE | re.ASCII)
+# 8192, 8_192, 8,192, 1.5k, 1e6; a comma groups three digits or is refused: 1,5 might mean 1.5.
+NUMBER = re.compile(
+    r"(\d+(?:_\d+)*(?:\.\d+)?|\d{1,3}(?:,\d{3})+)(?:e\+?(\d{1,2}))?\s*([a-z]?)", re.IGNORECASE | re.ASCII
+)
 
 
 def grouped(value: int) -> str:
@@ -48,9 +51,13 @@ def _scaled(value: int, base: int, prefixes: tuple[str, ...], unit: str) -> str:
     return f"{value / base**power:,.2f} {prefixes[power]}{unit}"
 
 
-def parse_length(text: str, *, name: str) -> int:
+def parse_length(text: str, *, name: str, least: int = 1) -> int:
     """Tokens, a batch, a context: `8192`, `8k` (8,192), `1M` (1,048,576); `name` is the option, for errors."""
-    return _parse(text, LENGTH_SUFFIXES, LARGEST_LENGTH, name, "a whole number such as 8192 or 8k (= 8,192)")
+    example = "a whole number such as 8192 or 8k (= 8,192)"
+    length = _parse(text, LENGTH_SUFFIXES, LARGEST_LENGTH, name, example)
+    if length < least:
+        raise CostcalcError(f"{name} must be at least {least}, got {shown(text)}", hint=f"{name} takes {example}")
+    return length
 
 
 def parse_count(text: str, *, name: str) -> int:

@@ -78,7 +78,7 @@ class Stack(Component):
 
     def check(self, where: Where, d_model: int) -> None:
         """The rules of the stack, then those of every entry."""
-        super().check(where, d_model)
+        super().check((*where, "layers"), d_model)
         self.positions.check((*where, "positions"), d_model)
         self._check_entries(self.layers, (*where, "layers"), d_model)
 

@@ -26,6 +26,8 @@ STACK_KEYS = ("norm", "positions", "final_norm", "block")
 LAYER_KEYS = ("norm", "positions")
 """Keys of a stack that are defaults for its layers as well."""
 
+MOST_ENTRIES = 10_000
+
 Mapping = dict[str, Any]
 
 
@@ -46,7 +48,8 @@ def full_form(written: object) -> object:
                 "short for `decoder: {layers: ...}`, which is there too", ("layers",), "write one of the two"
             )
         top["decoder"] = {"layers": top.pop("layers")}
-    defaults = {key: top.pop(key) for key in STACK_KEYS if key in top}
+    found = {key: top.pop(key) for key in STACK_KEYS if key in top}
+    defaults = {key: value for key, value in found.items() if value is not None}
     for name in STACKS:
         if isinstance(top.get(name), dict):
             top[name] = _full_stack(_merged(defaults, top[name]))
@@ -58,8 +61,16 @@ def _full_stack(stack: Mapping) -> Mapping:
     if not isinstance(block, dict):
         raise RuleError("must be a mapping of defaults for the layers", ("decoder", "block"), "write keys of a layer")
     defaults = _merged({key: stack[key] for key in LAYER_KEYS if key in stack}, block)
+    if _entries(stack.get("layers")) > MOST_ENTRIES:
+        raise RuleError(f"more than {MOST_ENTRIES:,} layers are written out", ("decoder", "layers"), "use `repeat:`")
     stack["layers"] = _full_layers(stack.get("layers"), defaults)
     return stack
+
+
+def _entries(layers: Any) -> int:
+    if not isinstance(layers, list):
+        return 0
+    return sum(1 + _entries(layer.get("pattern")) if isinstance(layer, dict) else 1 for layer in layers)
 
 
 def _full_layers(layers: Any, defaults: Mapping) -> Any:
@@ -83,15 +94,15 @@ def _merged(base: Mapping, over: Mapping) -> Mapping:
         value, below = _worded(key, written), _worded(key, result.get(key))
         if value is None:
             result.pop(key, None)
-        elif isinstance(below, dict) and isinstance(value, dict) and _same_kind(below, value):
+        elif isinstance(below, dict) and isinstance(value, dict) and _same_kind(key, below, value):
             result[key] = _merged(below, value)
         else:
             result[key] = _with_kinds(key, value)
     return result
 
 
-def _same_kind(below: Mapping, value: Mapping) -> bool:
-    return "kind" not in value or value["kind"] == below.get("kind")
+def _same_kind(key: str, below: Mapping, value: Mapping) -> bool:
+    return "kind" not in value or value["kind"] == below.get("kind", KINDS.get(key))
 
 
 def _worded(key: str, value: Any) -> Any:

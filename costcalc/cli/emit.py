@@ -61,10 +61,23 @@ def _columns() -> int:
 
 
 def write(text: str) -> None:
-    """Text to standard output; a character that its encoding lacks becomes a question mark."""
+    """Text to standard output, in characters that its encoding has; a reader that has gone away is no error."""
     encoding = sys.stdout.encoding or "ascii"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(shown_in(text, encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # As in `costcalc presets | head -1`; the interpreter must not fail once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def shown_in(text: str, encoding: str) -> str:
+    """The text with what `encoding` lacks replaced: the dot of a product by *, anything else by a question mark."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.replace("·", "*")
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 def write_file(text: str, output: str) -> None:

@@ -55,7 +55,7 @@ def run(
         Workload(
             batch=parse_length(batch, name="--batch"),
             new_tokens=_new_tokens(model, seq_len),
-            past_tokens=parse_length(past_tokens, name="--past-tokens"),
+            past_tokens=parse_length(past_tokens, name="--past-tokens", least=0),
             counting=counting,
             logits=logits,
         )

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import Any
@@ -75,10 +74,6 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("\ncostcalc: stopped", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader of our output has gone; the interpreter must not fail once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of typer
             return complain(_usage(error), _usage_hint(error))

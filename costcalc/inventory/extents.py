@@ -28,6 +28,11 @@ def _triangle(n: int) -> int:
     return n * (n + 1) // 2
 
 
+def _in_chunks(tokens: int, chunk: int) -> int:
+    """Pairs of `tokens` queries that each see their own chunk only, up to themselves."""
+    return (tokens // chunk) * _triangle(chunk) + _triangle(tokens % chunk)
+
+
 class Extent:
     """A size that a workload fixes."""
 
@@ -106,15 +111,11 @@ class Pairs(Extent):
     def _attended(self, workload: Workload) -> int:
         past, new = workload.past_tokens, workload.new_tokens
         if self.chunk is not None:
-            return self._in_chunks(past + new) - self._in_chunks(past)
+            return _in_chunks(past + new, self.chunk) - _in_chunks(past, self.chunk)
         if self.window is None:
             return new * past + _triangle(new)
         beyond = _triangle(_positive(past + new - self.window)) - _triangle(_positive(past - self.window))
         return new * past + _triangle(new) - beyond
-
-    def _in_chunks(self, tokens: int) -> int:
-        chunk = self.chunk or 1
-        return (tokens // chunk) * _triangle(chunk) + _triangle(tokens % chunk)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import NoReturn
 
 from costcalc.errors import CostcalcError, nearest, shown
@@ -55,15 +56,17 @@ def check_length(value: int, *, name: str, least: int) -> None:
     """Refuse a length that is no whole number between `least` and 10^15 (an array of a sweep passes)."""
     if type(value) is int and least <= value <= LARGEST:
         return
-    if (
-        isinstance(value, bool)
-        or (isinstance(value, (int, float, str)) and not isinstance(value, int))
-        or value is None
-    ):
+    if getattr(value, "shape", ()) != ():
+        return  # an array of a sweep
+    try:
+        whole = None if isinstance(value, bool) else index(value)
+    except TypeError:
+        whole = None
+    if whole is None:
         raise CostcalcError(f"{name} must be a whole number, got {shown(value)}", hint=f"{name}={max(least, 1)}")
-    if isinstance(value, int) and not least <= value <= LARGEST:
+    if not least <= whole <= LARGEST:
         raise CostcalcError(
-            f"{name} must be between {least} and {LARGEST:,}, got {shown(value)}", hint=f"{name}={max(least, 1)}"
+            f"{name} must be between {least} and {LARGEST:,}, got {shown(whole)}", hint=f"{name}={max(least, 1)}"
         )
 
 

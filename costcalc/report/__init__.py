@@ -11,7 +11,7 @@ from costcalc.report.screen import Screen
 FORMATS = {"table": "table", "json": "json_text", "csv": "csv_text", "markdown": "markdown"}
 """Format -> the module here whose `render(report, screen)` writes it; each is loaded when it is asked for."""
 
-SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown"}
+SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".txt": "table"}
 
 
 def render(report: Report, form: str, screen: Screen) -> str:

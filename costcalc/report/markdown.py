@@ -17,7 +17,10 @@ def render(report: Report, screen: Screen) -> str:
 
 
 def _table(table: Table) -> str:
-    lines = [_line([table.title, *table.columns]), _line([":--", *["--:"] * len(table.columns)])]
+    lines = [
+        _line([_escaped(name) for name in (table.title, *table.columns)]),
+        _line([":--", *["--:"] * len(table.columns)]),
+    ]
     lines += [_line([_escaped(row.label.strip()), *map(_text, row.cells)]) for row in table.rows]
     return "\n".join(lines)
 

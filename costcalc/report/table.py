@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+from rich.cells import chop_cells
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
@@ -19,6 +20,7 @@ from costcalc.units import grouped, human
 
 NO_LIMIT = 100_000
 BAR_WIDTH = 16
+WIDEST_NAME = 28
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -58,8 +60,9 @@ def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
     kinds = [_kind(table, index) for index in range(len(table.columns))]
     for name, kind in zip(table.columns, kinds, strict=True):
         folds = kind == "text"
+        heading = Text(name if screen.width is None else "\n".join(chop_cells(name, WIDEST_NAME)))
         grid.add_column(
-            Text(name), justify="left" if folds or kind == "bar" else "right", no_wrap=not folds, overflow="fold"
+            heading, justify="left" if folds or kind == "bar" else "right", no_wrap=not folds, overflow="fold"
         )
         if kind == "quantity" and not stacked:
             grid.add_column("", justify="right", no_wrap=True)

@@ -31,6 +31,14 @@ def read_text(source: str) -> str:
     return text
 
 
+def is_file(path: str) -> bool:
+    """Whether a file of that name is there; a word that can be no path is not."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _stdin() -> bytes:
     if sys.stdin is None:
         raise CostcalcError("closed", where="standard input", hint="cat model.yaml | costcalc params -")

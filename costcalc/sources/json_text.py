@@ -14,8 +14,8 @@ def read_json(text: str, label: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         data = dict(pairs)
         if len(data) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
             raise CostcalcError(f"the key {shown(twice)} is written twice", where=label, hint="keep one of the two")
         return data
 

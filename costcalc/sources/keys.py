@@ -29,7 +29,7 @@ def known_keys(where: Where, data: object) -> list[str]:
 
 def kinds_at(where: Where) -> list[str]:
     """The kinds that the key at `where` may hold."""
-    return [kind for cls in _classes_at(where) for kind in _kinds_of(cls)]
+    return list(dict.fromkeys(kind for cls in _classes_at(where) for kind in _kinds_of(cls)))
 
 
 def homes_of(key: str) -> list[str]:

@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from costcalc.architecture import Architecture
 from costcalc.errors import CostcalcError, nearest, shown
-from costcalc.sources.files import read_text
+from costcalc.sources.files import is_file, read_text
 from costcalc.sources.json_text import read_json
 from costcalc.sources.presets import preset_aliases, preset_file, preset_names
 from costcalc.sources.validation import Origin, validated
@@ -55,7 +55,7 @@ def is_path(word: str) -> bool:
 
 def _unknown_preset(word: str) -> CostcalcError:
     close = nearest(word, [*preset_names(), *preset_aliases()], count=3)
-    if word and Path(word).is_file():
+    if is_file(word):
         hint = f"for the file of that name write ./{word}"
     elif close:
         hint = f"did you mean {' or '.join(close)}?"
@@ -65,16 +65,25 @@ def _unknown_preset(word: str) -> CostcalcError:
 
 
 def _from_file(path: str) -> Architecture:
-    stem, parent = Path(path).stem, Path(path).resolve().parent.name
-    name = parent if stem == "config" and parent else stem
     try:
         text = read_text(path)
     except CostcalcError as error:
-        close = nearest(stem, preset_names())
+        close = nearest(PurePath(path).stem, preset_names())
         if close and error.what == "no such file" and "/" not in path:
             error.hint = f"did you mean the preset {close[0]}?"
         raise
-    return _from_text(text, path, name)
+    return _from_text(text, path, _name_of(path))
+
+
+def _name_of(path: str) -> str:
+    """A name for a file that gives none: its own, or its folder's when it is called config."""
+    stem = PurePath(path).stem
+    if stem != "config":
+        return stem
+    try:
+        return Path(path).absolute().parent.name or stem
+    except OSError:  # the working directory is gone
+        return PurePath(path).parent.name or stem
 
 
 def _from_text(text: str, label: str, name: str) -> Architecture:

@@ -18,12 +18,13 @@ def written_schema() -> Schema:
     """The JSON Schema (draft 2020-12) of a YAML file."""
     made = Architecture.model_json_schema()
     defs: dict[str, Schema] = made["$defs"]
+    required = {name: definition.get("required", []) for name, definition in defs.items()}
     for definition in defs.values():
         _loosen(definition)
     for name in ("Block", "Stack"):
         properties = defs[name]["properties"]
-        defs[name]["properties"] = {key: _or_null(value) for key, value in properties.items()}
-    defs["Stack"]["properties"]["block"] = {"$ref": "#/$defs/Block", "description": "Defaults for every layer."}
+        defs[name]["properties"] = {k: v if k in required[name] else _or_null(v) for k, v in properties.items()}
+    defs["Stack"]["properties"]["block"] = _or_null({"$ref": "#/$defs/Block"})
     top = {key: value for key, value in made.items() if key != "$defs"}
     top["properties"] = {key: _with_words(key, value) for key, value in top["properties"].items()}
     stack = defs["Stack"]["properties"]

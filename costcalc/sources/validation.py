@@ -28,7 +28,7 @@ class Origin:
             if self.marks and path in self.marks:
                 line, column = self.marks[path]
                 return f"{self.label}:{line}:{column}"
-        return self.label
+        return self.label if self.marks is None else f"{self.label}:1:1"
 
 
 def validated(data: object, origin: Origin) -> Architecture:

@@ -6,8 +6,8 @@ import pytest
 
 from costcalc.cli.main import run
 
-# V=19, D=13, N=6, K=2, H=5, F=37, L=3 and 11 rows of learned positions. Matrices: q and output D·N·H = 390 each, k and v
-# D·K·H = 130 each: 1,040; gate, up, down D·F = 481 each: 1,443. A layer: 1,040 + 1,443 + two norms of 13 = 2,509.
+# V=19, D=13, N=6, K=2, H=5, F=37, L=3 and 11 rows of learned positions. q and output have D·N·H = 390 each, k and v
+# D·K·H = 130 each: 1,040; gate, up and down D·F = 481 each: 1,443. A layer: 1,040 + 1,443 + two norms of 13 = 2,509.
 #   total = 3·2,509 + final norm 13 + embedding 247 + positions 143 + head 247 = 8,177
 TINY = """\
 name: tiny
@@ -22,14 +22,19 @@ layers:
     feed_forward: {kind: gated, d_ff: 37}
 """
 
-# Two layers that see 5 tokens, one that sees all, then two more of the first kind; every layer as large as TINY's.
+# Two layers that see 5 tokens, one that sees all, then two more of the first kind. The feed-forward has no gate here:
+#   a layer is 1,040 + 2·481 + 26 = 2,028, total = 5·2,028 + 13 + 2·247 = 10,647
 WINDOWED = """\
 name: windowed
 vocab_size: 19
 d_model: 13
 norm: rmsnorm
 layers:
-  - &local {name: local, repeat: 2, attention: {heads: 6, kv_heads: 2, head_dim: 5, window: 5}, feed_forward: {d_ff: 37}}
+  - &local
+    name: local
+    repeat: 2
+    attention: {heads: 6, kv_heads: 2, head_dim: 5, window: 5}
+    feed_forward: {d_ff: 37}
   - {name: global, attention: {heads: 6, kv_heads: 2, head_dim: 5}, feed_forward: {d_ff: 37}}
   - *local
 """

@@ -34,7 +34,7 @@ def read_config(data: dict[str, Any], *, label: str) -> FullForm:
     _check_class(config, lineage.CLASSES[model_type])
     written: dict[str, Any] = lineage.READERS[model_type](config)
     config.refuse_unread()
-    return FullForm(source=f"{label} (config.json, {model_type})", **written)
+    return FullForm(source=f"config.json of model type {model_type}", **written)
 
 
 def _check_class(config: Config, causal_class: str) -> None:

@@ -70,9 +70,11 @@ class Config:
     def whole(self, key: str) -> int:
         """A whole number, zero and below included."""
         value = self[key]
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self.refusal(f"`{key}` must be a whole number, got {shown(value)}", f'write "{key}": 28')
-        return value
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is int:
+            return value
+        raise self.refusal(f"`{key}` must be a whole number, got {shown(value)}", f'write "{key}": 28')
 
     def flag(self, key: str) -> bool:
         """True or false."""
@@ -117,8 +119,8 @@ class Config:
 
     def refuse_unread(self) -> None:
         """Refuse the first key that could change a cost and that nobody read."""
-        for key in self.data.keys() - self.read - HARMLESS:
-            if key in HARMLESS_IF and self.data[key] in HARMLESS_IF[key]:
+        for key in self.data:
+            if key in self.read or key in HARMLESS or (key in HARMLESS_IF and self.data[key] in HARMLESS_IF[key]):
                 continue
             if self.data[key] is None and key not in self.defaults:
                 continue  # a null switches nothing on

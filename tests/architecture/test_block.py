@@ -1,0 +1,198 @@
+import pytest
+from pydantic import ValidationError
+
+from costcalc.architecture.attention import GroupedQuery
+from costcalc.architecture.block import Block
+from costcalc.architecture.component import RuleError
+from costcalc.architecture.feed_forward import Dense, Gated
+from costcalc.architecture.norm import LayerNorm, RMSNorm
+from costcalc.architecture.places import DECODER, At
+from costcalc.architecture.positions import LearnedPositions, RotaryPositions
+from costcalc.inventory import Weight
+
+AT = At("decoder.layers", times=3)
+ATTENTION = GroupedQuery(heads=6, kv_heads=2, head_dim=5)
+FEED_FORWARD = Dense(d_ff=37)
+WHERE = ("decoder", "layers", 0)
+
+
+def block(**changes):
+    return Block(**{"norm": RMSNorm(), "attention": ATTENTION, "feed_forward": FEED_FORWARD, **changes})
+
+
+def weight_paths(layer):
+    """The weights of a layer in order, and each sublayer's own as one word."""
+    names = [r.path.removeprefix("decoder.layers.") for r in layer.records(AT, 13, DECODER) if type(r) is Weight]
+    return list(dict.fromkeys(name.partition(".")[0] for name in names))
+
+
+@pytest.mark.parametrize("norms", ["pre", "post", "output"])
+def test_a_norm_before_after_or_on_the_output_of_each_sublayer_is_one_each(norms):
+    assert weight_paths(block(norms=norms)) == ["attention_norm", "attention", "feed_forward_norm", "feed_forward"]
+
+
+def test_a_sandwich_is_a_norm_before_each_sublayer_and_one_on_its_output():
+    assert weight_paths(block(norms="sandwich")) == [
+        "attention_norm",
+        "attention",
+        "attention_output_norm",
+        "feed_forward_norm",
+        "feed_forward",
+        "feed_forward_output_norm",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parallel", "weights"),
+    [
+        (False, ["attention_norm", "attention", "feed_forward_norm", "feed_forward"]),
+        ("one_norm", ["norm", "attention", "feed_forward"]),
+        ("two_norms", ["attention_norm", "attention", "feed_forward_norm", "feed_forward"]),
+    ],
+)
+def test_parallel_sublayers_share_a_norm_or_have_one_each(parallel, weights):
+    assert weight_paths(block(parallel=parallel)) == weights
+
+
+@pytest.mark.parametrize(
+    ("norms", "has", "weights"),
+    [
+        ("pre", "attention", ["attention_norm", "attention"]),
+        ("pre", "feed_forward", ["feed_forward_norm", "feed_forward"]),
+        ("sandwich", "attention", ["attention_norm", "attention", "attention_output_norm"]),
+        ("sandwich", "feed_forward", ["feed_forward_norm", "feed_forward", "feed_forward_output_norm"]),
+    ],
+)
+def test_a_layer_may_have_one_sublayer_only(norms, has, weights):
+    other = {"attention": "feed_forward", "feed_forward": "attention"}[has]
+    assert weight_paths(block(norms=norms, **{other: None})) == weights
+
+
+@pytest.mark.parametrize(
+    ("changes", "norms"),
+    [
+        # a norm of D = 13 numbers, for each of 3 layers: 39
+        ({}, 2),
+        ({"norms": "post"}, 2),
+        ({"norms": "output"}, 2),
+        ({"norms": "sandwich"}, 4),
+        ({"parallel": "one_norm"}, 1),
+        ({"parallel": "two_norms"}, 2),
+        ({"norm": LayerNorm()}, 4),  # a gain and a bias each
+        ({"norm": LayerNorm(), "norms": "sandwich"}, 8),
+        ({"norm": LayerNorm(), "parallel": "one_norm"}, 2),
+        ({"norm": RMSNorm(weight=False)}, 0),
+    ],
+)
+def test_parameters_of_a_layer(changes, norms):
+    held = sum(r.parameters for r in block(**changes).records(AT, 13, DECODER) if type(r) is Weight)
+    # attention 2 x 13 x 30 + 2 x 13 x 10 = 1,040; feed-forward 2 x 13 x 37 = 962; three layers
+    assert held == 3 * (1_040 + 962) + 39 * norms
+
+
+def test_the_parts_stand_at_their_own_places_for_every_layer():
+    made = list(block().records(AT, 13, DECODER))
+    parts = [r for r in made if ".attention." in r.path or ".feed_forward." in r.path]
+    assert parts == [
+        *ATTENTION.records(AT.under("attention"), 13, DECODER),
+        *FEED_FORWARD.records(AT.under("feed_forward"), 13, DECODER),
+    ]
+    assert {r.times for r in made} == {3}
+
+
+def test_a_layer_does_something():
+    with pytest.raises(RuleError) as caught:
+        block(attention=None, feed_forward=None).check(WHERE, 13)
+    assert str(caught.value) == "a layer needs `attention` or `feed_forward`, or both"
+    assert caught.value.where == WHERE
+
+
+@pytest.mark.parametrize("parallel", ["one_norm", "two_norms"])
+@pytest.mark.parametrize("lacking", ["attention", "feed_forward"])
+def test_parallel_needs_two_sublayers(parallel, lacking):
+    with pytest.raises(RuleError, match=r"^`parallel` needs both `attention` and `feed_forward`$"):
+        block(parallel=parallel, **{lacking: None}).check(WHERE, 13)
+
+
+@pytest.mark.parametrize("parallel", ["one_norm", "two_norms"])
+@pytest.mark.parametrize("norms", ["post", "output", "sandwich"])
+def test_parallel_goes_with_norms_before_the_sublayers(parallel, norms):
+    with pytest.raises(RuleError, match=rf"^`parallel` goes with `norms: pre`, not with {norms}$"):
+        block(parallel=parallel, norms=norms).check(WHERE, 13)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"attention": None},
+        {"feed_forward": None},
+        {"parallel": "one_norm"},
+        {"parallel": "two_norms"},
+        {"norms": "post"},
+        {"norms": "sandwich", "attention": None},
+        {"positions": RotaryPositions(rotary_dim=4)},
+        {"positions": RotaryPositions(rotary_dim=40), "attention": None},  # nothing is rotated
+    ],
+)
+def test_layers_that_pass(changes):
+    block(**changes).check(WHERE, 13)
+
+
+def test_a_whole_head_may_be_rotated():
+    block(positions=RotaryPositions(rotary_dim=4), attention=GroupedQuery(heads=6, head_dim=4)).check(WHERE, 13)
+
+
+@pytest.mark.parametrize(
+    ("rotary_dim", "message"),
+    [(6, "rotary_dim 6 is more than head_dim 5"), (3, "rotary_dim 3 is odd: RoPE rotates pairs")],
+)
+def test_the_rotated_part_fits_into_a_head_in_pairs(rotary_dim, message):
+    with pytest.raises(RuleError) as caught:
+        block(positions=RotaryPositions(rotary_dim=rotary_dim)).check(WHERE, 13)
+    assert (str(caught.value), caught.value.where) == (message, WHERE)
+
+
+@pytest.mark.parametrize(
+    ("part", "where"),
+    [
+        ({"attention": GroupedQuery(heads=6, kv_heads=4)}, (*WHERE, "attention")),
+        ({"positions": {"kind": "sinusoidal", "stored": "buffer"}}, (*WHERE, "positions")),
+    ],
+)
+def test_the_rules_of_the_parts_are_told_at_their_places(part, where):
+    with pytest.raises(RuleError) as caught:
+        block(**part).check(WHERE, 13)
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize("norms", ["before", "", None, True])
+def test_unknown_placements_are_refused(norms):
+    with pytest.raises(ValidationError):
+        block(norms=norms)
+
+
+@pytest.mark.parametrize("parallel", [0, 1, 0.0, True, "yes", "none", None])
+def test_parallel_is_false_or_a_word(parallel):
+    """0 equals False in Python, but nobody who writes it means it."""
+    with pytest.raises(ValidationError):
+        block(parallel=parallel)
+
+
+def test_what_the_attention_derives_is_told():
+    assert list(block(attention=GroupedQuery(heads=13)).derived(13)) == [
+        "head_dim = d_model / heads = 13 / 13 = 1",
+        "kv_heads = heads = 13 (multi-head attention)",
+    ]
+    assert list(block(attention=None).derived(13)) == []
+
+
+def test_a_layer_stands_once_before_norms_sequential_and_unnamed_unless_said_otherwise():
+    layer = Block(norm=RMSNorm(), feed_forward=Gated(d_ff=37))
+    assert (layer.repeat, layer.norms, layer.parallel, layer.name, layer.attention) == (1, "pre", False, None, None)
+
+
+def test_positions_of_a_layer_hold_nothing_in_it():
+    """A table is stated once, by the stack."""
+    layer = block(positions=LearnedPositions(length=11))
+    assert list(layer.records(AT, 13, DECODER)) == list(block().records(AT, 13, DECODER))

@@ -1,0 +1,102 @@
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from costcalc.architecture.places import At
+from costcalc.architecture.positions import (
+    LearnedPositions,
+    NoPositions,
+    Positions,
+    RotaryPositions,
+    SinusoidalPositions,
+)
+from costcalc.inventory import Weight
+
+AT = At("decoder")
+TABLE = Weight("decoder.positions", {"length": 11, "D": 13}, table=True)
+
+
+@pytest.mark.parametrize(
+    ("positions", "records"),
+    [
+        (NoPositions(), []),
+        (LearnedPositions(length=11), [TABLE]),
+        (SinusoidalPositions(), []),
+        (SinusoidalPositions(length=11), []),
+        (SinusoidalPositions(stored="frozen", length=11), [TABLE._replace(role="frozen")]),
+        (SinusoidalPositions(stored="buffer", length=11), [TABLE._replace(role="buffer")]),
+        (RotaryPositions(), []),
+        (RotaryPositions(theta=5e5, rotary_dim=4), []),
+    ],
+)
+def test_what_positions_hold(positions, records):
+    assert list(positions.records(AT, 13)) == records
+
+
+@pytest.mark.parametrize(
+    ("positions", "added"),
+    [
+        (NoPositions(), False),
+        (LearnedPositions(length=11), True),
+        (SinusoidalPositions(), True),
+        (RotaryPositions(), False),
+    ],
+)
+def test_tables_are_added_below_the_layers_and_rotations_happen_inside_them(positions, added):
+    assert positions.added is added
+
+
+@pytest.mark.parametrize(
+    ("positions", "text"),
+    [
+        (NoPositions(), "none"),
+        (LearnedPositions(length=1024), "learned, 1,024 rows"),
+        (SinusoidalPositions(), "sinusoidal"),
+        (SinusoidalPositions(stored="frozen", length=11), "sinusoidal, stored (frozen)"),
+        (SinusoidalPositions(stored="buffer", length=11), "sinusoidal, stored (buffer)"),
+        (RotaryPositions(), "RoPE, theta 10,000"),
+        (RotaryPositions(theta=5e5, rotary_dim=32), "RoPE, theta 500,000, 32 numbers of each head"),
+    ],
+)
+def test_one_line_for_a_reader(positions, text):
+    assert positions.summary() == text
+
+
+def test_a_stored_table_of_sinusoids_needs_its_length(refusal):
+    error = refusal(positions={"kind": "sinusoidal", "stored": "frozen"})
+    assert str(error) == "a stored table of sinusoids needs its `length`"
+    assert error.where == ("decoder", "positions")
+
+
+@pytest.mark.parametrize("length", [None, 11])
+def test_computed_sinusoids_need_no_length(length):
+    SinusoidalPositions(length=length).check((), d_model=13)
+
+
+@pytest.mark.parametrize("theta", [0.0, -1.0, 1e30, float("nan"), float("inf"), True, "1e4", None])
+def test_theta_is_a_number_above_zero(theta):
+    with pytest.raises(ValidationError):
+        RotaryPositions(theta=theta)
+
+
+def test_theta_may_be_written_as_a_whole_number():
+    assert RotaryPositions(theta=500_000).theta == 5e5
+    assert RotaryPositions(theta=9.9e29).theta == 9.9e29
+
+
+@pytest.mark.parametrize(
+    ("written", "positions"),
+    [
+        ({"kind": "none"}, NoPositions()),
+        ({"kind": "learned", "length": 11}, LearnedPositions(length=11)),
+        ({"kind": "sinusoidal"}, SinusoidalPositions(stored="no")),
+        ({"kind": "rope"}, RotaryPositions(theta=10_000.0, rotary_dim=None)),
+    ],
+)
+def test_the_kind_picks_the_positions(written, positions):
+    assert TypeAdapter(Positions).validate_python(written) == positions
+
+
+@pytest.mark.parametrize("written", [{"kind": "learned"}, {"kind": "rope", "length": 11}, {"kind": "alibi"}])
+def test_positions_that_are_refused(written):
+    with pytest.raises(ValidationError):
+        TypeAdapter(Positions).validate_python(written)

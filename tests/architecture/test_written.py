@@ -1,0 +1,281 @@
+from copy import deepcopy
+
+import pytest
+
+from costcalc.architecture import Architecture
+from costcalc.architecture.component import RuleError
+from costcalc.architecture.written import FullForm, full_form
+
+RMS, ROPE = {"kind": "rmsnorm"}, {"kind": "rope"}
+HEADS = {"kind": "grouped_query", "heads": 6}
+
+
+def layers_of(written):
+    return full_form(written)["decoder"]["layers"]
+
+
+def only_layer(written):
+    (layer,) = layers_of(written)
+    return layer
+
+
+def test_the_short_form_spelled_out():
+    short = {
+        "d_model": 13,
+        "norm": "rmsnorm",
+        "positions": {"kind": "rope", "theta": 5e5},
+        "layers": [{"repeat": 3, "attention": {"heads": 6, "qk_norm": "per_head"}, "feed_forward": {"d_ff": 37}}],
+    }
+    positions = {"kind": "rope", "theta": 5e5}
+    assert full_form(short) == {
+        "d_model": 13,
+        "decoder": {
+            "norm": RMS,
+            "positions": positions,
+            "layers": [
+                {
+                    "norm": RMS,
+                    "positions": positions,
+                    "repeat": 3,
+                    "attention": {"kind": "grouped_query", "heads": 6, "qk_norm": {"kind": "per_head"}},
+                    "feed_forward": {"kind": "dense", "d_ff": 37},
+                }
+            ],
+        },
+    }
+
+
+def test_a_stack_may_be_written_out():
+    stack = {"norm": "rmsnorm", "layers": [{"attention": {"heads": 6}}]}
+    assert full_form({"decoder": stack}) == full_form(stack)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "spelled"),
+    [
+        ("norm", "rmsnorm", RMS),
+        ("positions", "rope", ROPE),
+        ("positions", "none", {"kind": "none"}),
+        ("final_norm", False, False),
+    ],
+)
+def test_a_key_of_a_stack_at_the_top_is_its_default(key, value, spelled):
+    full = full_form({key: value, "layers": []})
+    assert key not in full
+    assert full["decoder"][key] == spelled
+
+
+def test_a_stacks_own_key_beats_the_top():
+    full = full_form({"norm": "rmsnorm", "final_norm": True, "decoder": {"norm": "layernorm", "final_norm": False}})
+    assert full["decoder"]["norm"] == {"kind": "layernorm"}
+    assert full["decoder"]["final_norm"] is False
+
+
+def test_keys_of_one_kind_are_merged():
+    written = {"norm": {"kind": "layernorm", "bias": False}, "decoder": {"norm": {"weight": False}, "layers": [{}]}}
+    merged = {"kind": "layernorm", "bias": False, "weight": False}
+    assert full_form(written)["decoder"] == {"norm": merged, "layers": [{"norm": merged}]}
+
+
+def test_another_kind_replaces_and_takes_nothing_over():
+    written = {"positions": {"kind": "learned", "length": 11}, "layers": [{"positions": "rope"}]}
+    assert only_layer(written)["positions"] == ROPE
+    assert full_form(written)["decoder"]["positions"] == {"kind": "learned", "length": 11}
+    block = {"feed_forward": {"kind": "gated", "d_ff": 37, "bias": True}}
+    other = {"block": block, "layers": [{"feed_forward": {"kind": "dense", "d_ff": 41}}]}
+    assert only_layer(other)["feed_forward"] == {"kind": "dense", "d_ff": 41}
+
+
+def test_the_same_kind_written_again_is_merged():
+    block = {"feed_forward": {"kind": "gated", "d_ff": 37, "bias": True}}
+    written = {"block": block, "layers": [{"feed_forward": {"kind": "gated", "d_ff": 41}}]}
+    assert only_layer(written)["feed_forward"] == {"kind": "gated", "d_ff": 41, "bias": True}
+    assert only_layer({"norm": {"kind": "layernorm", "bias": False}, "layers": [{"norm": "layernorm"}]})["norm"] == {
+        "kind": "layernorm",
+        "bias": False,
+    }
+
+
+def test_a_default_kind_is_the_same_kind_when_it_is_written_out():
+    block = {"attention": {"heads": 6}, "feed_forward": {"d_ff": 37}}
+    own = {"attention": {"kind": "grouped_query", "window": 7}, "feed_forward": {"kind": "dense", "bias": True}}
+    merged = {
+        "attention": {"kind": "grouped_query", "heads": 6, "window": 7},
+        "feed_forward": {"kind": "dense", "d_ff": 37, "bias": True},
+    }
+    assert only_layer({"block": block, "layers": [own]}) == merged
+    assert only_layer({"block": block, "decoder": {"block": own, "layers": [{}]}}) == merged
+
+
+def test_a_layer_without_a_kind_keeps_that_of_its_default():
+    written = {"block": {"feed_forward": {"kind": "gated", "d_ff": 37}}, "layers": [{"feed_forward": {"d_ff": 41}}]}
+    assert only_layer(written)["feed_forward"] == {"kind": "gated", "d_ff": 41}
+
+
+def test_the_block_is_a_default_for_every_layer_key_by_key():
+    written = {
+        "decoder": {
+            "block": {"norms": "sandwich", "attention": {"heads": 6, "head_dim": 5}},
+            "layers": [
+                {"name": "local", "attention": {"window": 7}},
+                {"name": "whole"},
+                {"norms": "pre", "attention": {"heads": 3}},
+            ],
+        }
+    }
+    assert layers_of(written) == [
+        {"norms": "sandwich", "name": "local", "attention": {**HEADS, "head_dim": 5, "window": 7}},
+        {"norms": "sandwich", "name": "whole", "attention": {**HEADS, "head_dim": 5}},
+        {"norms": "pre", "attention": {"kind": "grouped_query", "heads": 3, "head_dim": 5}},
+    ]
+    assert "block" not in full_form(written)["decoder"]
+
+
+def test_a_block_at_the_top_is_a_default_for_that_of_the_stack():
+    written = {
+        "block": {"norms": "post", "attention": {"heads": 6, "bias": True}},
+        "decoder": {"block": {"attention": {"bias": False, "window": 7}}, "layers": [{}]},
+    }
+    assert only_layer(written) == {"norms": "post", "attention": {**HEADS, "bias": False, "window": 7}}
+
+
+def test_a_block_beats_the_keys_of_its_stack():
+    written = {
+        "norm": "rmsnorm",
+        "positions": "rope",
+        "block": {"norm": "layernorm", "positions": "none"},
+        "layers": [{}],
+    }
+    assert only_layer(written) == {"norm": {"kind": "layernorm"}, "positions": {"kind": "none"}}
+    assert full_form(written)["decoder"]["norm"] == RMS
+
+
+def test_only_norm_and_positions_of_a_stack_are_defaults_for_its_layers():
+    assert only_layer({"norm": "rmsnorm", "final_norm": True, "layers": [{}]}) == {"norm": RMS}
+
+
+def test_defaults_reach_into_patterns_at_every_depth():
+    inner = {"repeat": 2, "pattern": [{"attention": {"window": 7}}, {"attention": None, "feed_forward": {"d_ff": 37}}]}
+    written = {"block": {"attention": {"heads": 6}}, "layers": [{"repeat": 3, "pattern": [inner, {"name": "last"}]}]}
+    assert layers_of(written) == [
+        {
+            "repeat": 3,
+            "pattern": [
+                {
+                    "repeat": 2,
+                    "pattern": [
+                        {"attention": {**HEADS, "window": 7}},
+                        {"feed_forward": {"kind": "dense", "d_ff": 37}},
+                    ],
+                },
+                {"attention": HEADS, "name": "last"},
+            ],
+        }
+    ]
+
+
+def test_a_null_takes_a_default_away():
+    block = {"norms": "post", "attention": {"heads": 6, "window": 7}, "feed_forward": {"d_ff": 37}}
+    written = {"positions": "rope", "block": block, "layers": [{"attention": {"window": None}, "positions": None}]}
+    assert only_layer(written) == {
+        "norms": "post",
+        "attention": HEADS,
+        "feed_forward": {"kind": "dense", "d_ff": 37},
+    }
+    assert only_layer({"block": block, "layers": [{"attention": None, "norms": None}]}) == {
+        "feed_forward": {"kind": "dense", "d_ff": 37}
+    }
+
+
+@pytest.mark.parametrize("key", ["norm", "positions", "final_norm", "block"])
+def test_a_null_in_a_stack_takes_the_default_of_the_top_away(key):
+    top = {"norm": "rmsnorm", "positions": "rope", "final_norm": True, "block": {"norms": "post"}}
+    full = full_form({**top, "decoder": {key: None, "layers": []}})
+    assert key not in full["decoder"]
+
+
+def test_a_null_for_nothing_is_nothing():
+    assert only_layer({"layers": [{"attention": None}]}) == {}
+
+
+def test_a_list_or_a_word_replaces_what_was_there():
+    assert only_layer({"block": {"norms": "post"}, "layers": [{"norms": "pre"}]}) == {"norms": "pre"}
+    assert only_layer({"block": {"attention": {"heads": 6}}, "layers": [{"attention": [6]}]}) == {"attention": [6]}
+    assert only_layer({"block": {"attention": [6]}, "layers": [{"attention": {"heads": 6}}]}) == {"attention": HEADS}
+
+
+def test_words_inside_are_spelled_out_too():
+    qk_norm = {"kind": "projection", "norm": "layernorm"}
+    spelled = {"kind": "projection", "norm": {"kind": "layernorm"}}
+    assert only_layer({"layers": [{"attention": {"heads": 6, "qk_norm": qk_norm}}]})["attention"]["qk_norm"] == spelled
+    block = {"attention": {"heads": 6, "qk_norm": "per_head"}}
+    assert (
+        only_layer({"block": block, "layers": [{"attention": {"qk_norm": qk_norm}}]})["attention"]["qk_norm"] == spelled
+    )
+    assert full_form({"embedding": {"norm": "rmsnorm"}})["embedding"] == {"norm": RMS}
+
+
+def test_a_kind_that_must_be_written_is_not_guessed():
+    assert only_layer({"layers": [{"norm": {"bias": False}, "positions": {"length": 11}}]}) == {
+        "norm": {"bias": False},
+        "positions": {"length": 11},
+    }
+
+
+def test_layers_at_the_top_and_a_decoder_are_one_too_many():
+    with pytest.raises(RuleError) as caught:
+        full_form({"layers": [], "decoder": {"layers": []}})
+    assert str(caught.value) == "short for `decoder: {layers: ...}`, which is there too"
+    assert (caught.value.where, caught.value.hint) == (("layers",), "write one of the two")
+
+
+def test_an_encoder_is_refused_and_not_left_out():
+    with pytest.raises(RuleError) as caught:
+        full_form({"encoder": {}, "decoder": {"layers": []}})
+    assert str(caught.value) == "only decoders are read so far"
+    assert (caught.value.where, caught.value.hint) == (("encoder",), "describe the `decoder:` alone")
+
+
+@pytest.mark.parametrize("block", [7, "pre", [], False])
+def test_a_block_is_a_mapping(block):
+    with pytest.raises(RuleError) as caught:
+        full_form({"decoder": {"block": block, "layers": []}})
+    assert str(caught.value) == "must be a mapping of defaults for the layers"
+    assert (caught.value.where, caught.value.hint) == (("decoder", "block"), "write keys of a layer")
+
+
+@pytest.mark.parametrize("written", [None, 7, "8b", [], [{"layers": []}]])
+def test_what_is_no_mapping_is_left_for_the_components_to_refuse(written):
+    assert full_form(written) is written
+
+
+@pytest.mark.parametrize("layers", [None, 7, "dense", {"repeat": 3}, [7], ["dense"], [None]])
+def test_layers_of_a_wrong_type_are_left_for_the_components_to_refuse(layers):
+    assert layers_of({"norm": "rmsnorm", "layers": layers} if layers is not None else {"decoder": {}}) == layers
+
+
+def test_a_stack_or_pattern_of_a_wrong_type_is_left_for_the_components_to_refuse():
+    assert full_form({"decoder": 7, "norm": "rmsnorm"}) == {"decoder": 7}
+    assert layers_of({"layers": [{"pattern": 7}]}) == [{"pattern": 7}]
+
+
+def test_the_full_form_is_taken_as_it_is():
+    full = FullForm({"decoder": {"layers": [{"norm": "left as it is"}]}})
+    assert full_form(full) is full
+
+
+def test_importers_may_hand_over_the_full_form(made):
+    model = made()
+    assert Architecture.model_validate(FullForm(model.model_dump())) == model
+
+
+def test_what_was_written_is_not_changed():
+    written = {
+        "norm": "rmsnorm",
+        "block": {"attention": {"heads": 6}},
+        "decoder": {"block": {"attention": {"window": 7}}, "layers": [{"pattern": [{"attention": {"bias": True}}]}]},
+    }
+    before = deepcopy(written)
+    full_form(written)
+    full_form({"block": written["block"], "layers": written["decoder"]["layers"]})
+    assert written == before

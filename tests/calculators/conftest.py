@@ -1,0 +1,27 @@
+"""A decoder on different primes, and inventories made of it."""
+
+from copy import deepcopy
+
+import pytest
+
+from costcalc import load
+
+ATTENTION = {"heads": 6, "kv_heads": 2, "head_dim": 5}
+WRITTEN = {
+    "vocab_size": 19,
+    "d_model": 13,
+    "norm": "rmsnorm",
+    "layers": [{"repeat": 3, "attention": ATTENTION, "feed_forward": {"d_ff": 37}}],
+}
+
+
+@pytest.fixture
+def small():
+    """small(attention={...}, **changes) -> the inventory of a small decoder with these keys changed."""
+
+    def make(*, attention=None, **changes):
+        written = deepcopy(WRITTEN)
+        written["layers"][0]["attention"].update(attention or {})
+        return load({**written, **changes}).inventory
+
+    return make

@@ -1,0 +1,199 @@
+"""The root command: help, versions, what it does not know, and the exit codes."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+import costcalc
+from costcalc.cli.main import COMMANDS, run
+
+EVERYTHING = ("show", "params", "flops", "kv", "presets", "schema")
+
+
+def python(*arguments, **options):
+    """A process of its own, for what cannot be tried inside this one."""
+    return subprocess.run([sys.executable, *arguments], stderr=subprocess.PIPE, text=True, check=False, **options)
+
+
+def test_the_commands():
+    assert tuple(COMMANDS) == EVERYTHING
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]], ids=str)
+def test_help_lists_every_command(fine, words):
+    text = fine(*words)
+    assert "Usage: costcalc [OPTIONS]" in text
+    for command in EVERYTHING:
+        assert f" {command} " in text
+    assert "standard input" in text
+
+
+@pytest.mark.parametrize("command", EVERYTHING)
+def test_each_command_has_help(fine, command):
+    text = fine(command, "-h")
+    assert f"costcalc {command} [OPTIONS]" in text
+    for name in ("--format", "--json", "--output", "-o", "--version", "--debug", "-h"):
+        assert name in text
+
+
+def test_the_help_of_a_command_names_its_options_and_defaults(fine):
+    text = " ".join(fine("flops", "-h").split())
+    for part in ("--seq-len", "--batch", "--past-tokens", "attended|rectangle", "all|last", "default: attended"):
+        assert part in text
+    assert "component|layer|tensor" in fine("params", "-h")
+    assert "--dtype" in fine("kv", "-h")
+    assert "--context" in fine("show", "-h")
+
+
+@pytest.mark.parametrize("words", [[], *([command] for command in EVERYTHING), ["params", "nosuch"]], ids=str)
+def test_version(fine, words):
+    assert fine(*words, "--version") == f"costcalc {costcalc.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("parms", "costcalc params"),
+        ("param", "costcalc params"),
+        ("flop", "costcalc flops"),
+        ("Show", "costcalc show"),
+        ("preset", "costcalc presets"),
+        ("xyzzy", "show, params, flops, kv, presets, schema"),
+    ],
+)
+def test_an_unknown_command_is_refused_with_the_nearest(refused, word, hint):
+    what, told = refused(word, "8b")
+    assert repr(word) in what
+    assert hint in told
+
+
+@pytest.mark.parametrize(
+    ("line", "near", "hint"),
+    [
+        ("params gpt2 --formt json", "--format", "costcalc params --help"),
+        ("kv gpt2 --contxt 8k", "--context", "costcalc kv --help"),
+        ("flops gpt2 --seqlen 8k", "--seq-len", "costcalc flops --help"),
+        ("params gpt2 --xyzzy", "--xyzzy", "costcalc params --help"),
+        ("--xyzzy", "--xyzzy", "costcalc --help"),
+        (
+            "params gpt2 --context 8k",
+            "--context",
+            "costcalc params --help",
+        ),  # an option that this command does not read
+        ("presets gpt2", "gpt2", "costcalc presets --help"),
+        ("params", "MODEL", "costcalc params --help"),
+        ("kv", "MODEL", "costcalc kv --help"),
+        ("flops gpt2 --seq-len", "--seq-len", "--help"),
+    ],
+)
+def test_an_unknown_or_missing_word_is_refused(refused, line, near, hint):
+    what, told = refused(*line.split())
+    assert near in what
+    assert hint in told
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("lama-3-8b", "llama-3-8b"),
+        ("llama_3_8b", "llama-3-8b"),
+        ("gpt-2", "gpt2"),
+        ("xyzzy", "costcalc presets"),
+        ("", "costcalc presets"),
+        ("./nothing.yaml", "costcalc presets"),
+        ("gemma-2-9", "gemma-2-9b"),
+        ("qwen2.5-7", "qwen2.5-7b"),  # a dot makes it a path
+    ],
+)
+def test_an_unknown_model_is_refused_with_the_nearest(refused, word, hint):
+    what, told = refused("params", "gpt2", word)
+    assert word in what
+    assert hint in told
+
+
+def test_one_bad_model_leaves_no_partial_answer(refused):
+    refused("kv", "8b", "7b", "nosuch")
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "name"),
+    [
+        ("show", "costcalc.cli.show", "flops"),
+        ("params", "costcalc.cli.params", "parameters"),
+        ("flops", "costcalc.cli.flops", "flops"),
+        ("kv", "costcalc.cli.kv", "kv_cache"),
+    ],
+)
+def test_our_own_bug_is_one_line_and_exit_code_3(cli, monkeypatch, command, module, name):
+    def broken(*arguments, **options):
+        raise RuntimeError("the sum\ncame out wrong")
+
+    monkeypatch.setattr(f"{module}.{name}", broken)
+    code, out, err = cli(command, "gpt2")
+    assert (code, out) == (3, "")
+    assert len(err.splitlines()) == 1
+    for part in ("costcalc", "internal error", "RuntimeError", "the sum came out wrong", "--debug"):
+        assert part in err
+    with pytest.raises(RuntimeError, match="came out wrong"):
+        run([command, "gpt2", "--debug"])
+    with pytest.raises(RuntimeError, match="came out wrong"):
+        run(["--debug", command, "gpt2"])
+
+
+def test_a_bug_that_says_a_great_deal_is_cut_to_a_line(cli, monkeypatch):
+    def broken(*arguments):
+        raise ValueError("x" * 10_000)
+
+    monkeypatch.setattr("costcalc.cli.params.parameters", broken)
+    code, out, err = cli("params", "gpt2")
+    assert (code, out) == (3, "")
+    assert len(err) < 300
+
+
+def test_debug_changes_nothing_where_all_is_well(fine, refused):
+    assert fine("params", "gpt2", "--debug") == fine("params", "gpt2")
+    assert refused("params", "nosuch", "--debug") == refused("params", "nosuch")
+
+
+def test_an_interrupt_is_quiet(cli, monkeypatch):
+    """130 = 128 + SIGINT, as shells have it."""
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("costcalc.cli.params.parameters", interrupted)
+    code, out, err = cli("params", "gpt2")
+    assert (code, out) == (130, "")
+    assert "Traceback" not in err
+    assert len(err.split("\n")) <= 3
+
+
+def test_a_reader_that_has_gone_is_no_error():
+    """As in `costcalc schema | head -1`: 1 would mean that the answer is no."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = python("-m", "costcalc", "schema", stdout=writing)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_an_error_that_standard_error_cannot_show_is_still_two_lines(cli, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True))
+    assert cli("params", "模型")[:2] == (2, "")
+    assert len(sys.stderr.buffer.getvalue().splitlines()) == 2
+
+
+def test_light_commands_load_nothing_heavy():
+    """JSON needs no rich; --version not even pydantic; NumPy waits for something that needs it."""
+    program = (
+        "import sys; from costcalc.cli.main import run;"
+        "heavy = lambda: print(*sorted({'numpy', 'pydantic', 'rich'} & {*sys.modules}));"
+        "run(['--version']); heavy(); run(['kv', 'gpt2', '--format', 'csv']); heavy()"
+    )
+    ended = python("-c", program, stdout=subprocess.PIPE)
+    lines = ended.stdout.splitlines()
+    assert lines[1] == ""
+    assert lines[-1] == "pydantic"

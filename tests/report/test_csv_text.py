@@ -1,0 +1,62 @@
+"""CSV: one header, then every row of every table, exact and ungrouped."""
+
+import csv
+import io
+
+import pytest
+
+from costcalc.report import Quantity, Ratio, Report, Row, Screen, Table, render, with_shares
+
+
+def text_of(*tables, screen=None):
+    return render(Report("title", tables, ("a note",), {}), "csv", screen or Screen())
+
+
+TOTALS = Table(
+    "parameters",
+    ("small",),
+    (
+        Row("total", (Quantity(8030261248, "parameters"),)),
+        Row("none", (Quantity(None, "bytes"),)),
+        Row("kind", ("a, b",)),
+        Row("empty", (None,)),
+        Row("ratio", (Ratio(2, 3),)),
+        Row("percent", (Ratio(1, 8, "percent"),)),
+    ),
+)
+
+
+def test_every_row_has_every_column():
+    """The table with the most columns names them; a share is a fraction, whatever a table for people shows."""
+    shares = with_shares("by part", "small", {"all": 7}, "parameters")
+    assert text_of(TOTALS, shares) == (
+        "section,quantity,unit,small,share\n"
+        "parameters,total,parameters,8030261248,\n"
+        "parameters,none,bytes,,\n"
+        'parameters,kind,,"a, b",\n'
+        "parameters,empty,,,\n"
+        "parameters,ratio,,0.666667,\n"
+        "parameters,percent,,0.125000,\n"
+        "by part,all,parameters,7,1.000000\n"
+    )
+
+
+def test_the_unit_is_that_of_the_first_quantity():
+    row = Row("mixed", ("text", Quantity(7, "tokens"), Quantity(5, "bytes")))
+    assert "section,mixed,tokens,text,7,5\n" in text_of(Table("section", ("a", "b", "c"), (row,)))
+
+
+@pytest.mark.parametrize("name", ["a,b", 'say "a"', "[red]a", "a|b", " a ", "模型"])
+def test_a_name_comes_back_as_it_was(name):
+    table = Table(name, (name,), (Row(name, (name,)),))
+    head, row = csv.reader(io.StringIO(text_of(table)))
+    assert head == ["section", "quantity", "unit", name]
+    assert row == [name, name.strip(), "", name]
+
+
+def test_indented_labels_lose_their_indent():
+    assert "s,of which,tokens,7\n" in text_of(Table("s", ("a",), (Row("  of which", (Quantity(7, "tokens"),)),)))
+
+
+def test_the_screen_changes_nothing():
+    assert text_of(TOTALS, screen=Screen(10, colour=True, unicode=False)) == text_of(TOTALS)

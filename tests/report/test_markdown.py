@@ -1,0 +1,68 @@
+"""Markdown: a bold title, a pipe table for each table, notes as a list."""
+
+import re
+
+import pytest
+
+from costcalc.report import Quantity, Ratio, Report, Row, Screen, Table, render, with_shares
+
+
+def text_of(*tables, title="title", notes=(), screen=None):
+    return render(Report(title, tables, notes, {}), "markdown", screen or Screen())
+
+
+TOTALS = Table(
+    "parameters",
+    ("small", "large"),
+    (
+        Row("total", (Quantity(37, "parameters"), Quantity(8030261248, "parameters")), strong=True),
+        Row("none", (Quantity(None, "bytes"), None)),
+        Row("ratio", (Ratio(2, 3), Ratio(1, 8, "percent"))),
+        Row("kind", ("text", "more text")),
+    ),
+)
+
+
+def test_the_whole_page():
+    assert text_of(TOTALS, with_shares("by part", "small", {"half": 1, "rest": 1}, "tokens"), notes=("one", "two")) == (
+        "**title**\n"
+        "\n"
+        "| parameters | small | large |\n"
+        "| :-- | --: | --: |\n"
+        "| total | 37 | 8,030,261,248 (8.03 B) |\n"
+        "| none | - |  |\n"
+        "| ratio | 0.667 | 12.5% |\n"
+        "| kind | text | more text |\n"
+        "\n"
+        "| by part | small | share |\n"
+        "| :-- | --: | --: |\n"
+        "| half | 1 | 50.0% |\n"
+        "| rest | 1 | 50.0% |\n"
+        "\n"
+        "- one\n"
+        "- two\n"
+    )
+
+
+def test_without_notes_it_ends_with_the_table():
+    assert text_of(TOTALS).endswith("| kind | text | more text |\n")
+
+
+@pytest.mark.parametrize("name", ["a|b", "*a*", "_a_", "`a`", "<b>", "[a](b)", "a\\", "a||b"])
+def test_a_name_can_break_neither_table_nor_text(name):
+    """Wherever a name may stand: title, table's title, column, label, cell, note."""
+    row = Row(name, (name,))
+    text = text_of(Table(name, (name,), (row, row)), title=name, notes=(name,))
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == 4
+    for line in lines:
+        cells = re.findall(r"\| ((?:\\.|[^\\|])*) (?=\|)", line)
+        assert len(cells) == 2
+        assert line.endswith(" |")
+    escaped = re.sub(r"([\\|*_`<\[])", r"\\\1", name)
+    for line in text.splitlines():
+        assert escaped in line or line in ("", "| :-- | --: |")
+
+
+def test_the_screen_changes_nothing():
+    assert text_of(TOTALS, screen=Screen(10, colour=True, unicode=False)) == text_of(TOTALS)

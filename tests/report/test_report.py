@@ -1,0 +1,98 @@
+"""The parts of a report, its formats, and the JSON that it carries."""
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from costcalc.errors import CostcalcError
+from costcalc.report import (
+    FORMATS,
+    SUFFIXES,
+    Quantity,
+    Ratio,
+    Report,
+    Screen,
+    known_format,
+    render,
+    side_by_side,
+    with_shares,
+)
+
+
+def test_a_ratio_of_nothing_is_nothing():
+    assert Ratio(1, 4).value == 0.25
+    assert Ratio(7, 0).value == 0.0
+
+
+def test_side_by_side_keeps_the_order_in_which_rows_appear():
+    first, second = {"a": "1", "b": "2"}, {"c": "3", "b": "4", "a": "5"}
+    table = side_by_side("title", ["one", "two"], [first, second], strong="b")
+    assert [(row.label, row.cells, row.strong) for row in table.rows] == [
+        ("a", ("1", "5"), False),
+        ("b", ("2", "4"), True),
+        ("c", (None, "3"), False),
+    ]
+    assert (table.title, table.columns, table.by_model) == ("title", ("one", "two"), True)
+
+
+def test_with_shares_are_of_the_sum():
+    table = with_shares("title", "one", {"a": 3, "b": 5}, "bytes")
+    assert table.columns == ("one", "share")
+    assert not table.by_model
+    assert [row.cells for row in table.rows] == [
+        (Quantity(3, "bytes"), Ratio(3, 8, "bar")),
+        (Quantity(5, "bytes"), Ratio(5, 8, "bar")),
+    ]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Quantity(1, "bytes"),
+        Ratio(1, 2),
+        side_by_side("t", [], []),
+        side_by_side("t", ["one"], [{"a": "1"}]).rows[0],
+        Report("title", (), (), {}),
+        Screen(),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+def test_a_report_cannot_be_changed(part):
+    for name in part.__slots__:
+        with pytest.raises(FrozenInstanceError):
+            setattr(part, name, None)
+
+
+def test_the_formats():
+    assert list(FORMATS) == ["table", "json", "csv", "markdown"]
+    assert set(SUFFIXES.values()) <= set(FORMATS)
+    for form in FORMATS:
+        assert known_format(form) == form
+        report = Report("title", (side_by_side("t", ["one"], [{"a": Quantity(7, "bytes")}]),), (), {"a": 7})
+        assert render(report, form, Screen()).endswith("\n")
+
+
+def test_an_unknown_format_is_refused_with_the_nearest():
+    with pytest.raises(CostcalcError, match="unknown format 'cvs'") as caught:
+        known_format("cvs")
+    assert caught.value.hint == "did you mean --format csv?"
+    with pytest.raises(CostcalcError) as caught:
+        known_format("pdf")
+    assert caught.value.hint == "--format takes one of: table, json, csv, markdown"
+
+
+def test_json_is_the_data_and_nothing_else():
+    data = [{"model": "模型", "total": 10**30, "none": None, "part": {"b": 1, "a": 2}}]
+    text = render(Report("title", (), ("note",), data), "json", Screen(10, colour=True))
+    assert json.loads(text) == data
+    assert text.isascii()
+    assert text.startswith('[\n  {\n    "model"')
+    assert text.endswith("]\n")
+    assert text.index('"b"') < text.index('"a"')
+
+
+def test_json_has_no_nan():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        render(Report("title", (), (), {"a": math.nan}), "json", Screen())

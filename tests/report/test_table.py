@@ -1,0 +1,247 @@
+"""Tables for people, letter by letter on small reports, then on every command at many widths."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+
+from costcalc.cli.main import run
+from costcalc.report import Quantity, Ratio, Report, Row, Screen, Table, render, side_by_side, with_shares
+from costcalc.report.table import bar
+
+
+def drawn(report, width=None, **screen):
+    return render(report, "table", Screen(width, **screen))
+
+
+def of(*tables, title="the answer", notes=()):
+    return Report(title=title, tables=tables, notes=notes, data={})
+
+
+TOTALS = Table(
+    "parameters",
+    ("small", "large"),
+    (
+        Row("total", (Quantity(8177, "parameters"), Quantity(8030261248, "parameters")), strong=True),
+        Row("norms", (Quantity(37, "parameters"), None)),
+        Row("share", (Ratio(1, 3, "percent"), Ratio(2, 3))),
+        Row("none", (Quantity(None, "parameters"), Quantity(0, "parameters"))),
+    ),
+    by_model=True,
+)
+
+
+def test_digits_are_right_aligned_with_the_human_unit_beside_them():
+    assert drawn(of(TOTALS, notes=("exact", "as published"))) == (
+        "the answer\n"
+        "\n"
+        "parameters  small                  large\n"
+        "total       8,177  8.18 K  8,030,261,248  8.03 B\n"
+        "norms          37\n"
+        "share       33.3%                  0.667\n"
+        "none            -                      0\n"
+        "\n"
+        "note: exact\n"
+        "note: as published\n"
+    )
+
+
+def test_human_units_go_below_where_they_do_not_fit_beside():
+    """48 columns hold the table as it is, 47 do not."""
+    assert drawn(of(TOTALS), 48) == drawn(of(TOTALS))
+    assert drawn(of(TOTALS), 47) == (
+        "the answer\n"
+        "\n"
+        "parameters   small          large\n"
+        "total        8,177  8,030,261,248\n"
+        "            8.18 K         8.03 B\n"
+        "norms           37\n"
+        "share        33.3%          0.667\n"
+        "none             -              0\n"
+    )
+
+
+def test_models_go_below_each_other_where_they_do_not_fit_beside():
+    """33 columns hold both models, 32 do not; each part has the labels and its own human units beside again."""
+    assert drawn(of(TOTALS), 33) == drawn(of(TOTALS), 47)
+    assert drawn(of(TOTALS), 32) == (
+        "the answer\n"
+        "\n"
+        "parameters  small\n"
+        "total       8,177  8.18 K\n"
+        "norms          37\n"
+        "share       33.3%\n"
+        "none            -\n"
+        "\n"
+        "parameters          large\n"
+        "total       8,030,261,248\n"
+        "                   8.03 B\n"
+        "norms\n"
+        "share               0.667\n"
+        "none                    0\n"
+    )
+
+
+def test_the_first_half_of_an_odd_number_of_models_is_the_larger():
+    names = ["a", "b", "c"]
+    table = side_by_side("title", names, [{"row": Quantity(10**9, "tokens")}] * 3)
+    text = drawn(of(table), 40)
+    assert [line.split()[1:] for line in text.splitlines() if line.startswith("title")] == [["a", "b"], ["c"]]
+
+
+def test_long_labels_are_folded_when_nothing_else_is_left():
+    table = Table("a title", ("model",), (Row("a label of many words", (Quantity(8030261248, "bytes"),)),))
+    assert drawn(of(table), 24) == (
+        "the answer\n\na title            model\na label    8,030,261,248\nof many         7.48 GiB\nwords\n"
+    )
+
+
+def test_text_is_left_aligned_and_folds():
+    table = Table("model", ("name",), (Row("source", ("a sentence of several words",)), Row("none", (None,))))
+    assert drawn(of(table)) == "the answer\n\nmodel   name\nsource  a sentence of several words\nnone\n"
+    assert drawn(of(table), 21) == "the answer\n\nmodel   name\nsource  a sentence of\n        several words\nnone\n"
+
+
+def test_title_and_notes_fold_at_the_width():
+    text = drawn(of(title="an answer of many words", notes=("a note of many words",)), 12)
+    assert text == "an answer of\nmany words\n\nnote: a note\nof many\nwords\n"
+
+
+def test_shares_are_bars():
+    """Of 16 blocks: 1/2 is 8, 3/8 is 6, 1/8 is 2; the label of a share is right-aligned too."""
+    table = with_shares("by part", "model", {"half": 4000, "rest": 3000, "last": 1000}, "parameters")
+    assert drawn(of(table)) == (
+        "the answer\n"
+        "\n"
+        "by part  model          share\n"
+        "half     4,000  4.00 K   50.0%  ████████\n"
+        "rest     3,000  3.00 K   37.5%  ██████\n"
+        "last     1,000  1.00 K   12.5%  ██\n"
+    )
+    assert drawn(of(table), unicode=False) == drawn(of(table)).replace("█", "#")
+
+
+@pytest.mark.parametrize(
+    ("share", "blocks", "ascii_blocks"),
+    [
+        (1, "█" * 16, "#" * 16),
+        (0, "", ""),
+        (0.5, "█" * 8, "#" * 8),
+        (1 / 128, "▏", "#"),  # an eighth of a block
+        (1e-9, "▏", "#"),  # something is never shown as nothing
+        (3 / 128, "▍", "#"),
+        (7 / 128, "▉", "#"),
+        (9 / 128, "█▏", "#"),
+        (0.9, "█" * 14 + "▍", "#" * 14),  # 115.2 eighths
+    ],
+)
+def test_a_bar(share, blocks, ascii_blocks):
+    assert bar(share, unicode=True) == blocks
+    assert bar(share, unicode=False) == ascii_blocks
+
+
+def test_shares_of_nothing_are_nothing():
+    assert drawn(of(with_shares("by part", "m", {"none": 0}, "parameters"))).splitlines()[-1].split() == [
+        "none",
+        "0",
+        "0.0%",
+    ]
+
+
+def test_colour_marks_title_heads_and_strong_rows():
+    lines = drawn(of(TOTALS, notes=("exact",)), 80, colour=True).splitlines()
+    assert lines[0] == "\x1b[1mthe answer\x1b[0m"
+    assert lines[2].startswith("\x1b[2mparameters")
+    assert lines[3].startswith("\x1b[1mtotal")
+    assert lines[4].startswith("norms  ")
+    assert lines[-1] == "\x1b[2mnote: exact\x1b[0m"
+
+
+def test_without_colour_there_are_no_codes():
+    assert "\x1b" not in drawn(of(TOTALS, notes=("exact",)), 80)
+
+
+@pytest.mark.parametrize("name", ["[red]a[/red]", "a|b", ":smile:", "*a*", "[bold", "a\\[b]", "模型é", "{0}", "1_000"])
+def test_a_name_is_shown_as_it_is(name):
+    report = of(replace(TOTALS, columns=(name, "large"), title=name), title=f"{name}: 1", notes=(name,))
+    for width in (None, 80, 40):
+        text = drawn(report, width)
+        assert text.splitlines()[0] == f"{name}: 1"
+        assert text.splitlines()[-1] == f"note: {name}"
+        assert text.splitlines()[2].split()[:2] == [name, name]
+
+
+@pytest.mark.parametrize(("character", "times"), [("n", 61), ("n", 90), ("n", 300), ("模", 80)])
+def test_a_long_name_costs_neither_labels_nor_digits(character, times):
+    """A checkpoint's folder often has such a name, and nothing is ever cut."""
+    text = drawn(of(replace(TOTALS, columns=(character * times, "large"))), 80)
+    assert max(map(cell_len, text.splitlines())) <= 80
+    for part in ("parameters", "total", "norms", "8,177", "8,030,261,248"):
+        assert part in text
+    heads = text.partition("total")[0].replace("answer", "")
+    assert heads.count(character) == times
+
+
+def test_no_limit_means_no_limit():
+    table = side_by_side("title", [f"model {i}" for i in range(50)], [{"row": Quantity(10**30, "FLOPs")}] * 50)
+    lines = drawn(of(table, title="t" * 5_000)).splitlines()
+    assert len(lines) == 4
+    assert lines[0] == "t" * 5_000
+    assert lines[3].count(f"{10**30:,}") == 50
+
+
+COMMANDS = {
+    "show": [
+        *("total_parameters", "embedding_parameters", "non_embedding_parameters", "context", "next_token_flops"),
+        *("next_token_weight_flops", "next_token_attention_flops", "sequence_forward_flops", "sequence_train_flops"),
+        *("kv_cache_bytes", "kv_bytes_per_token"),
+    ],
+    "params": ["total_parameters", "embedding_parameters", "non_embedding_parameters"],
+    "params --by layer": ["total_parameters"],
+    "flops --seq-len 1M": ["forward_flops", "weight_flops", "attention_flops", "train_flops"],
+    "kv --context 1M --batch 1k": ["context", "kv_cache_elements", "kv_cache_bytes", "kv_bytes_per_token"],
+}
+
+
+@pytest.fixture
+def on_screen(capsys, monkeypatch):
+    """What a command line shows on a terminal of `width` columns, or through a pipe for None."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def call(words, width):
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: width is not None)
+        assert run(words) == 0
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.mark.parametrize("models", [["8b"], ["7b", "8b", "gpt2", "gpt2-xl", "llama-3.1-405b"]], ids=len)
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_fits_every_screen_and_shows_every_number_whole(on_screen, line, models):
+    command, *options = line.split()
+    rows = json.loads(on_screen([command, *models, *options, "--json"], None))
+    rows = rows if isinstance(rows, list) else [rows]
+    numbers = {row[key] for row in rows for key in COMMANDS[line]}
+    numbers |= {number for row in rows for number in row.get("rule_of_thumb", {}).values()}
+    for width in {"kv": (40, 80, 200, None), "show": (80,)}.get(command, (80, 200)):
+        text = on_screen([command, *models, *options], width)
+        assert max(map(cell_len, text.splitlines())) <= (width or 100_000)
+        assert "…" not in text
+        shown = {int(digits.replace(",", "")) for digits in re.findall(r"(?<![\w.,])\d[\d,]*(?![\w.])", text)}
+        assert numbers <= shown
+
+
+@pytest.mark.parametrize(
+    ("line", "width"), [("presets", 40), ("presets", 80), ("presets", 200), ("schema --format table", 80)]
+)
+def test_lists_fit_every_screen(on_screen, line, width):
+    text = on_screen(line.split(), width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert "…" not in text
+    if line == "presets":
+        assert "405,853,388,800" in text

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import pytest
+
+from costcalc.sources.keys import homes_of, kinds_at, known_keys, written_paths
+
+GATED = {"decoder": {"layers": [{"feed_forward": {"kind": "gated"}}]}}
+LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "feed_forward", "pattern"]
+TOP = ["name", "source", "published_parameters", "vocab_size", "d_model", "context_length", "embedding"]
+TOP += ["tie_embeddings", "head", "decoder", "layers", "norm", "positions", "final_norm", "block"]
+
+
+@pytest.mark.parametrize(
+    ("where", "data", "keys"),
+    [
+        ((), {}, TOP),
+        (("decoder",), {}, ["norm", "positions", "final_norm", "layers", "block"]),
+        (("decoder", "layers", 0), {}, LAYER),
+        (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
+        (("embedding",), {}, ["width", "bias"]),
+        (("head",), {}, ["bias"]),
+        (("decoder", "layers", 0, "feed_forward"), GATED, ["kind", "d_ff", "activation", "bias"]),
+        (("decoder", "positions"), {"decoder": {"positions": {"kind": "learned"}}}, ["kind", "length"]),
+        (("decoder", "positions"), {"decoder": {"positions": {"kind": "rope"}}}, ["kind", "theta", "rotary_dim"]),
+        # No kind, or one that there is not: the keys of all.
+        (("decoder", "positions"), {}, ["kind", "length", "stored", "theta", "rotary_dim"]),
+        (("decoder", "norm"), {"decoder": {"norm": {"kind": "batchnorm"}}}, ["kind", "weight", "bias"]),
+        (("decoder", "norm"), {"decoder": {"norm": {"kind": "rmsnorm"}}}, ["kind", "weight"]),
+        (("decoder", "norm"), {"decoder": {"norm": 7}}, ["kind", "weight", "bias"]),
+        (("decoder", "layers", 0, "attention", "qk_norm"), {}, ["kind", "norm"]),
+        (("vocab_size",), {}, []),
+    ],
+)
+def test_known_keys(where, data, keys):
+    assert known_keys(where, data) == keys
+
+
+@pytest.mark.parametrize(
+    ("where", "kinds"),
+    [
+        (("decoder", "norm"), ["layernorm", "rmsnorm"]),
+        (("decoder", "positions"), ["none", "learned", "sinusoidal", "rope"]),
+        (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
+        (("decoder", "layers", 0, "attention"), ["grouped_query"]),
+        (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated"]),
+        (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection"]),
+        (("decoder", "layers", 0, "attention", "qk_norm", "norm"), ["layernorm", "rmsnorm"]),
+        (("d_model",), []),
+        (("nothing", "here"), []),
+    ],
+)
+def test_kinds_at(where, kinds):
+    assert kinds_at(where) == kinds
+
+
+@pytest.mark.parametrize(
+    ("key", "home"),
+    [
+        ("vocab_size", "the top level"),
+        ("layers", "decoder"),
+        ("final_norm", "decoder"),
+        ("repeat", "a layer"),
+        ("pattern", "a layer"),
+        ("attention", "a layer"),
+        ("heads", "attention"),
+        ("window", "attention"),
+        ("qk_norm", "attention"),
+        ("d_ff", "feed_forward"),
+        ("activation", "feed_forward"),
+        ("theta", "positions"),
+        ("length", "positions"),
+        ("weight", "norm"),
+        ("width", "embedding"),
+    ],
+)
+def test_homes_of(key, home):
+    assert homes_of(key)[0] == home
+
+
+@pytest.mark.parametrize("key", ["", "hidden_size", "head", "Heads"])
+def test_homes_of_a_key_that_no_component_has(key):
+    assert homes_of(key) == (["the top level"] if key == "head" else [])
+
+
+@pytest.mark.parametrize(
+    ("where", "paths"),
+    [
+        (("vocab_size",), [("vocab_size",)]),
+        (("decoder", "norm"), [("decoder", "norm"), ("norm",)]),
+        (
+            ("decoder", "layers", 0, "attention", "heads"),
+            [
+                ("decoder", "layers", 0, "attention", "heads"),
+                ("layers", 0, "attention", "heads"),
+                ("decoder", "block", "attention", "heads"),
+                ("block", "attention", "heads"),
+                ("decoder", "layers", 0, "attention"),
+                ("layers", 0, "attention"),
+                ("decoder", "block", "attention"),
+                ("block", "attention"),
+                ("decoder", "layers", 0),
+                ("layers", 0),
+                ("decoder", "layers"),
+                ("layers",),
+                ("decoder",),
+            ],
+        ),
+        (
+            ("decoder", "layers", 2, "pattern", 1, "norm", "kind"),
+            [
+                ("decoder", "layers", 2, "pattern", 1, "norm", "kind"),
+                ("decoder", "block", "norm", "kind"),
+                ("decoder", "norm", "kind"),
+                ("norm", "kind"),
+                ("decoder", "layers", 2, "pattern", 1, "norm"),
+                ("decoder", "block", "norm"),
+                ("decoder", "norm"),
+                ("norm",),
+                ("decoder", "layers", 2, "pattern", 1),
+                ("decoder", "layers", 2),
+            ],
+        ),
+    ],
+)
+def test_written_paths_go_from_the_place_itself_to_where_it_may_come_from(where, paths):
+    """In this order; other paths may lie between, which nothing that is written has."""
+    got = list(dict.fromkeys(written_paths(where)))
+    assert [path for path in got if path in paths] == paths
+    assert got[0] == where

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from costcalc import Workload, flops, kv_cache, load, parameters
+from costcalc.sources.presets import preset_aliases, preset_file, preset_names, presets_folder
+from costcalc.units import matches_printed
+
+# Published totals, as the requirement lists them; gpt3-175b's is printed as 174.6B (arXiv 2005.14165, table D.1).
+PUBLISHED = {
+    "gpt2": 124_439_808,
+    "gpt2-medium": 354_823_168,
+    "gpt2-large": 774_030_080,
+    "gpt2-xl": 1_557_611_200,
+    "llama-2-7b": 6_738_415_616,
+    "llama-2-13b": 13_015_864_320,
+    "llama-2-70b": 68_976_648_192,
+    "llama-3-8b": 8_030_261_248,
+    "llama-3-70b": 70_553_706_496,
+    "llama-3.1-405b": 405_853_388_800,
+    "llama-3.2-1b": 1_235_814_400,
+    "mistral-7b-v0.1": 7_241_732_096,
+    "qwen2.5-7b": 7_615_616_512,
+    "qwen3-8b": 8_190_735_360,
+    "gemma-2-9b": 9_241_705_984,
+    "phi-2": 2_779_683_840,
+    "gpt3-175b": "174.6B",
+}
+
+# Layers, d_model, query heads, key/value heads, head size, feed-forward width, vocabulary, context, tied head: from the
+# papers' tables and the models' config.json. Heads do not show in a multi-head model's total, so they are held here.
+SHAPES = {
+    "gpt2": (12, 768, 12, 12, 64, 3072, 50257, 1024, True),
+    "gpt2-medium": (24, 1024, 16, 16, 64, 4096, 50257, 1024, True),
+    "gpt2-large": (36, 1280, 20, 20, 64, 5120, 50257, 1024, True),
+    "gpt2-xl": (48, 1600, 25, 25, 64, 6400, 50257, 1024, True),
+    "gpt3-175b": (96, 12288, 96, 96, 128, 49152, 50257, 2048, True),
+    "llama-2-7b": (32, 4096, 32, 32, 128, 11008, 32000, 4096, False),
+    "llama-2-13b": (40, 5120, 40, 40, 128, 13824, 32000, 4096, False),
+    "llama-2-70b": (80, 8192, 64, 8, 128, 28672, 32000, 4096, False),
+    "llama-3-8b": (32, 4096, 32, 8, 128, 14336, 128256, 8192, False),
+    "llama-3-70b": (80, 8192, 64, 8, 128, 28672, 128256, 8192, False),
+    "llama-3.1-405b": (126, 16384, 128, 8, 128, 53248, 128256, 131072, False),
+    "llama-3.2-1b": (16, 2048, 32, 8, 64, 8192, 128256, 131072, True),
+    "mistral-7b-v0.1": (32, 4096, 32, 8, 128, 14336, 32000, 32768, False),
+    "qwen2.5-7b": (28, 3584, 28, 4, 128, 18944, 152064, 131072, False),
+    "qwen3-8b": (36, 4096, 32, 8, 128, 12288, 151936, 40960, False),
+    "gemma-2-9b": (42, 3584, 16, 8, 256, 14336, 256000, 8192, True),
+    "phi-2": (32, 2560, 32, 32, 80, 10240, 51200, 2048, False),
+}
+
+
+def test_every_preset_is_held_to_a_figure_and_a_shape():
+    assert set(preset_names()) == set(PUBLISHED) == set(SHAPES)
+    assert preset_names() == sorted(preset_names())
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_total_is_the_published_one(name):
+    arch = load(name)
+    total = parameters(arch).total
+    assert arch.published_parameters == PUBLISHED[name]
+    if isinstance(PUBLISHED[name], int):
+        assert total == PUBLISHED[name]
+    assert matches_printed(total, PUBLISHED[name])
+
+
+def test_gpt3_worked_out():
+    # V·D + positions + 96 layers of 12·D^2 matrices, 9·D biases (3 + 1 + 4 + 1) and 4·D in two LayerNorms + final norm.
+    d_model = 12_288
+    layers = 96 * (12 * d_model**2 + 13 * d_model)
+    assert (
+        parameters(load("gpt3")).total == 50_257 * d_model + 2_048 * d_model + layers + 2 * d_model == 174_604_259_328
+    )
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shape(name):
+    layers, d_model, heads, kv_heads, head_dim, d_ff, vocab_size, context, tied = SHAPES[name]
+    arch = load(name)
+    assert (arch.name, arch.decoder.depth, arch.d_model) == (name, layers, d_model)
+    assert (arch.vocab_size, arch.context_length, arch.tie_embeddings) == (vocab_size, context, tied)
+    assert arch.longest == (context if name.startswith("gpt") else None)
+    assert arch.source
+    for group in arch.groups:
+        attention = group.block.attention
+        assert (attention.heads, *attention.sizes(d_model)) == (heads, kv_heads, head_dim)
+        assert group.block.feed_forward.d_ff == d_ff
+        assert group.block.feed_forward.kind == ("dense" if name.startswith(("gpt", "phi")) else "gated")
+    # 2·L·K·H numbers a token while no window is full, 2 bytes each.
+    assert kv_cache(arch, 1).bytes == 2 * layers * kv_heads * head_dim * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "kib"),
+    [
+        ("gpt2", 36),
+        ("llama-2-7b", 512),
+        ("llama-3-8b", 128),
+        ("llama-2-70b", 320),
+        ("qwen2.5-7b", 56),
+        ("llama-3.1-405b", 504),
+    ],
+)
+def test_cache_of_a_token_as_published(name, kib):
+    """36, 512 and 128 KiB are the lesson's; 327,680 and 516,096 bytes are table 1 of arXiv 2505.09343."""
+    assert kv_cache(load(name), 1000).bytes_per_token == kib * 1024
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_windows(name):
+    arch = load(name)
+    windows = [group.block.attention.window for group in arch.groups]
+    if name == "mistral-7b-v0.1":
+        assert windows == [4096]
+    elif name == "gemma-2-9b":
+        assert windows == [4096, None]
+        assert arch.inventory.layout["decoder"][:4] == tuple(f"decoder.layers.{n}" for n in ("local", "global") * 2)
+        assert [group.times for group in arch.groups] == [21, 21]
+    else:
+        assert windows == [None]
+
+
+def test_what_only_some_presets_have():
+    assert load("phi-2").decoder.layers[0].parallel == "one_norm"
+    assert load("phi-2").decoder.positions.rotary_dim == 32  # 0.4 of 80
+    assert load("qwen3-8b").decoder.layers[0].attention.qk_norm.kind == "per_head"
+    attention = load("qwen2.5-7b").decoder.layers[0].attention
+    assert (attention.bias, attention.out_bias) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "theta"),
+    [
+        ("llama-2-7b", 1e4),
+        ("llama-3-8b", 5e5),
+        ("mistral-7b-v0.1", 1e4),
+        ("qwen2.5-7b", 1e6),
+        ("qwen3-8b", 1e6),
+        ("gemma-2-9b", 1e4),
+    ],
+)
+def test_theta_is_a_number_however_it_is_written(name, theta):
+    assert load(name).decoder.positions.theta == theta
+
+
+def test_doubling_the_layers_doubles_what_the_layers_cost():
+    data = yaml.safe_load(preset_file("llama-3-8b").read_text(encoding="utf-8"))
+    data["positions"]["theta"] = float(data["positions"]["theta"])
+    one, two = load(data), load({**data, "layers": [{**data["layers"][0], "repeat": 64}]})
+    tables_and_final_norm = 2 * 128_256 * 4_096 + 4_096
+    assert parameters(two).total - tables_and_final_norm == 2 * (parameters(one).total - tables_and_final_norm)
+    assert kv_cache(two, 11).bytes == 2 * kv_cache(one, 11).bytes
+    assert flops(two, Workload(new_tokens=11)).attention == 2 * flops(one, Workload(new_tokens=11)).attention
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"), [("7b", "llama-2-7b"), ("8b", "llama-3-8b"), ("gpt2-small", "gpt2"), ("gpt3", "gpt3-175b")]
+)
+def test_aliases(alias, name):
+    assert preset_aliases()[alias] == name
+    assert preset_file(alias) == preset_file(name) == presets_folder() / "models" / f"{name}.yaml"
+    assert load(alias).name == name
+
+
+def test_every_alias_names_a_preset_and_hides_none():
+    assert set(preset_aliases().values()) <= set(preset_names())
+    assert not set(preset_aliases()) & set(preset_names())
+
+
+@pytest.mark.parametrize("word", ["GPT2", "Llama-3-8B", "8B", "QWEN3-8b"])
+def test_letter_case_does_not_matter(word):
+    assert preset_file(word) is not None
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", "gpt", "gpt2.yaml", "models/gpt2", "../models/gpt2", "..\\models\\gpt2", "gpt2\0", "a" * 5000, ".", "*"],
+)
+def test_what_is_no_preset(word):
+    assert preset_file(word) is None
