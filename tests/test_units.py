@@ -134,6 +134,20 @@ def test_a_length_above_a_million_million_is_refused(text):
     assert caught.value.hint == "--context takes a whole number such as 8192 or 8k (= 8,192)"
 
 
+@pytest.mark.parametrize("text", ["0", "0k", "0.0", "0e9"])
+def test_a_length_of_nothing_is_refused_unless_it_is_asked_for(text):
+    with pytest.raises(CostcalcError) as caught:
+        parse_length(text, name="--context")
+    assert caught.value.what == f"--context must be at least 1, got '{text}'"
+    assert caught.value.hint == "--context takes a whole number such as 8192 or 8k (= 8,192)"
+    assert parse_length(text, name="--past-tokens", least=0) == 0
+
+
+@pytest.mark.parametrize("least", [0, 1, 7])
+def test_a_length_may_be_as_small_as_its_least(least):
+    assert parse_length(str(least), name="--context", least=least) == least
+
+
 def test_a_count_above_a_million_million_million_is_refused():
     with pytest.raises(CostcalcError) as caught:
         parse_count("1000001T", name="--tokens")

@@ -65,11 +65,12 @@ def _classes_at(where: Where) -> Classes:
 
 
 def _classes_in(annotation: Any) -> Classes:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
     if getattr(annotation, "__forward_arg__", None) == "Pattern":
         return [Pattern]
-    return [cls for part in get_args(annotation) for cls in _classes_in(part)]
+    parts = get_args(annotation)  # before the question below: to Python 3.10, tuple[int] is a class
+    if not parts and isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [cls for part in parts for cls in _classes_in(part)]
 
 
 def _kinds_of(cls: type[BaseModel]) -> tuple[str, ...]:

@@ -10,9 +10,11 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from costcalc.architecture import Architecture, RuleError
-from costcalc.architecture.written import full_form
+from costcalc.architecture.written import FullForm, full_form
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.sources.keys import Where, homes_of, kinds_at, known_keys, written_paths
+
+MOST_VALUES = 50_000
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,26 @@ class Origin:
 
 def validated(data: object, origin: Origin) -> Architecture:
     """The architecture that `data`, in the written form, describes; else the place and the nearest right key."""
+    if not isinstance(data, FullForm) and _values(data, MOST_VALUES) > MOST_VALUES:
+        raise CostcalcError(
+            f"more than {MOST_VALUES:,} values", where=origin.label, hint="use `repeat:` for equal layers"
+        )
     try:
         return Architecture.model_validate(data)
     except ValidationError as error:
         raise _refusal(error, data, origin) from None
     except RecursionError:
         raise CostcalcError("nested too deeply", where=origin.label, hint="write it flatter") from None
+
+
+def _values(data: object, most: int) -> int:
+    """How many values lie in `data`, itself included; counting stops a little above `most`."""
+    waiting, count = [data], 0
+    while waiting and count + len(waiting) <= most:
+        value = waiting.pop()
+        count += 1
+        waiting.extend(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
+    return count + len(waiting)
 
 
 @dataclass(frozen=True)

@@ -1,3 +1,5 @@
+import pytest
+
 from costcalc.architecture.places import DECODER, At, Stream
 from costcalc.inventory import Cached, Context, Matmul, Memory, Pairs, Tokens, Weight
 
@@ -50,6 +52,11 @@ def test_a_decoder_looks_back_over_its_new_tokens_and_keeps_them():
     assert DECODER.pairs(7) == Pairs(window=7, causal=True)
     assert DECODER.pairs(None) == Pairs()
     assert DECODER.context(7) == Context(window=7)
+
+
+def test_a_stream_is_frozen():
+    with pytest.raises(AttributeError):
+        DECODER.causal = False
 
 
 def test_a_stream_without_a_mask_looks_both_ways():

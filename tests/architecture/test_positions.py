@@ -81,6 +81,7 @@ def test_theta_is_a_number_above_zero(theta):
 def test_theta_may_be_written_as_a_whole_number():
     assert RotaryPositions(theta=500_000).theta == 5e5
     assert RotaryPositions(theta=9.9e29).theta == 9.9e29
+    assert RotaryPositions(theta=0.5).theta == 0.5
 
 
 @pytest.mark.parametrize(

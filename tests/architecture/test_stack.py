@@ -74,9 +74,15 @@ def test_patterns_repeat_and_nest():
     assert stack(outer, local).depth == 19
 
 
-def test_each_group_holds_its_block():
+def test_a_pattern_stands_once_unless_it_is_repeated():
+    assert stack(Pattern(pattern=(layer(), layer(window=7)))).depth == 2
+
+
+def test_each_group_holds_its_block_and_is_frozen():
     groups, _ = stack(layer(window=7), layer(repeat=2)).groups("decoder")
     assert [group.block.attention.window for group in groups] == [7, None]
+    with pytest.raises(AttributeError):
+        groups[0].times = 2
 
 
 def test_two_different_layers_of_one_name_are_refused():

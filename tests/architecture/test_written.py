@@ -194,6 +194,11 @@ def test_a_null_in_a_stack_takes_the_default_of_the_top_away(key):
     assert key not in full["decoder"]
 
 
+@pytest.mark.parametrize("key", ["norm", "positions", "final_norm", "block"])
+def test_a_null_at_the_top_is_as_if_it_was_not_written(key):
+    assert full_form({key: None, "layers": [{"norms": "pre"}]}) == full_form({"layers": [{"norms": "pre"}]})
+
+
 def test_a_null_for_nothing_is_nothing():
     assert only_layer({"layers": [{"attention": None}]}) == {}
 
@@ -242,6 +247,29 @@ def test_a_block_is_a_mapping(block):
         full_form({"decoder": {"block": block, "layers": []}})
     assert str(caught.value) == "must be a mapping of defaults for the layers"
     assert (caught.value.where, caught.value.hint) == (("decoder", "block"), "write keys of a layer")
+
+
+@pytest.mark.parametrize(
+    ("layers", "passes"),
+    [
+        ([{}] * 10_000, True),
+        ([{}] * 10_001, False),
+        ([7] * 10_000, True),
+        ([7] * 10_001, False),
+        ([{"pattern": [{}] * 4_999}] * 2, True),  # a pattern is an entry as well: 2 x 5,000
+        ([{"pattern": [{}] * 4_999}] * 2 + [{}], False),
+        ([{"pattern": [{"pattern": [{}] * 4_999}, {}]}] * 2, False),  # 2 x 5,002
+        ([{"repeat": 10**9}], True),  # the components bound the depth
+    ],
+)
+def test_ten_thousand_layers_may_be_written_out_and_no_more(layers, passes):
+    if passes:
+        assert len(layers_of({"layers": layers})) == len(layers)
+        return
+    with pytest.raises(RuleError) as caught:
+        full_form({"layers": layers})
+    assert str(caught.value) == "more than 10,000 layers are written out"
+    assert (caught.value.where, caught.value.hint) == (("decoder", "layers"), "use `repeat:`")
 
 
 @pytest.mark.parametrize("written", [None, 7, "8b", [], [{"layers": []}]])

@@ -73,6 +73,10 @@ def test_by_tensor_shows_every_matrix_with_its_shape(fine, tiny):
     assert tensors["decoder.layers.feed_forward.gate  D 13 x F 37  x 3"] == 1_443
     assert tensors["decoder.final_norm  D 13"] == 13
     assert sum(tensors.values()) == 8_177
+    tiny.write_text(tiny.read_text().replace("repeat: 3", "repeat: 2"))
+    assert "decoder.layers.attention.k  D 13 x K 2 x H 5  x 2,parameters,260," in fine(
+        "params", tiny, "--by", "tensor", "--format", "csv"
+    )
 
 
 @pytest.mark.parametrize("by", ["component", "layer", "tensor"])

@@ -120,6 +120,24 @@ def test_what_was_derived_is_said(fine):
     assert len(derived) == 3
 
 
+def test_a_model_that_leaves_nothing_to_derive_says_nothing_of_it(fine, tiny):
+    tiny.write_text(f"{tiny.read_text()}final_norm: true\ntie_embeddings: false\n")
+    assert json.loads(fine("show", tiny, "--json"))["derived"] == []
+    assert "derives" not in fine("show", tiny, "--format", "markdown")
+
+
+def test_buffers_are_no_component(fine, tmp_path):
+    """Beside the 1,482 parameters (2·247 + 962 + 2·13) stand 11·13 numbers of a table that is computed."""
+    path = tmp_path / "model.yaml"
+    path.write_text(
+        "vocab_size: 19\nd_model: 13\nnorm: rmsnorm\nlayers: [{feed_forward: {d_ff: 37}}]\n"
+        "positions: {kind: sinusoidal, stored: buffer, length: 11}\n"
+    )
+    cells = page(fine("show", path, "--context", "7", "--format", "csv"))
+    assert sum(int(value[0]) for key, value in cells.items() if key[0] == "by component") == 1_482
+    assert cells["parameters", "buffers"] == ["143", ""]
+
+
 def test_the_published_figure_and_the_source_are_in_json(fine):
     data = json.loads(fine("show", "gpt3", "--json"))
     assert data["published_parameters"] == "174.6B"

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import pathlib
 import re
 import stat
 import sys
@@ -149,9 +148,32 @@ def test_a_link_is_followed(fine, tmp_path):
     assert json.loads((tmp_path / "real.json").read_text())["model"] == "gpt2"
 
 
-def test_a_device_is_written_to_and_stays_one(fine):
+def test_a_file_is_never_half_written(fine, tmp_path):
+    """The old file is not written into but replaced: under a second name it is still whole."""
+    report, second_name = tmp_path / "report.json", tmp_path / "second name"
+    report.write_text("what was there")
+    second_name.hardlink_to(report)
+    fine("params", "gpt2", "--output", report)
+    assert second_name.read_text() == "what was there"
+    assert json.loads(report.read_text())["model"] == "gpt2"
+
+
+def test_a_pipe_is_written_to_and_stays_one(fine, tmp_path):
+    """So does a device; but a test that could replace one, run as root, might take it from the whole machine."""
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert fine("params", "gpt2", "--output", pipe) == ""
+    text = os.read(reading, 1_000_000)
+    os.close(reading)
+    assert json.loads(text)["model"] == "gpt2"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert files(tmp_path) == ["pipe.json"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="see above")
+def test_the_null_device_takes_everything(fine):
     assert fine("params", "gpt2", "--output", os.devnull) == ""
-    assert not stat.S_ISREG(pathlib.Path(os.devnull).stat().st_mode)
 
 
 def test_a_file_of_a_relative_name_goes_to_the_current_folder(fine, tmp_path, monkeypatch):

@@ -105,6 +105,16 @@ def test_text_is_left_aligned_and_folds():
     assert drawn(of(table), 21) == "the answer\n\nmodel   name\nsource  a sentence of\n        several words\nnone\n"
 
 
+def test_text_and_nothing_keep_their_place_among_numbers():
+    first = Row("number", (Quantity(10**9, "tokens"), Quantity(8_177, "parameters"), Ratio(1, 8), "x"))
+    second = Row("other", ("text", None, Ratio(5, 4, "percent"), "yz"))
+    assert drawn(of(Table("title", ("one", "two", "ratios", "words"), (first, second)))).splitlines()[2:] == [
+        "title             one      two          ratios  words",
+        "number  1,000,000,000    8,177  8.18 K   0.125  x",
+        "other            text                   125.0%  yz",
+    ]
+
+
 def test_title_and_notes_fold_at_the_width():
     text = drawn(of(title="an answer of many words", notes=("a note of many words",)), 12)
     assert text == "an answer of\nmany words\n\nnote: a note\nof many\nwords\n"

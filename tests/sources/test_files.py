@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from costcalc.errors import CostcalcError
-from costcalc.sources.files import read_text
+from costcalc.sources.files import is_file, read_text
 
 MIB = 2**20
 
@@ -30,24 +30,28 @@ def test_drops_a_byte_order_mark(write):
     assert read_text(write(b"\xef\xbb\xbfd_model: 13")) == "d_model: 13"
 
 
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22e\nsize 690\n"
+SCHEMA, EITHER = "costcalc schema describes what to write", "give a YAML file or a config.json"
+
+
 @pytest.mark.parametrize(
     ("raw", "what", "hint"),
     [
-        (b"", "empty", "costcalc schema"),
-        (b" \n\t\r\n ", "empty", "costcalc schema"),
-        (b"\xef\xbb\xbf", "empty", "costcalc schema"),
-        (b"d_model: 13\xff\n", "not UTF-8 text (byte 11)", "config.json"),
-        ("d_model: 13".encode("utf-16"), "not UTF-8 text (byte 0)", "config.json"),
-        (b"x" * 1234 + b"\xc3(", "not UTF-8 text (byte 1,234)", "config.json"),
-        (b"d_model: 13\0", "a binary file, not text", "config.json"),
-        (b"\0" * 64, "a binary file, not text", "config.json"),
+        (b"", "empty", SCHEMA),
+        (b" \n\t\r\n ", "empty", SCHEMA),
+        (b"\xef\xbb\xbf", "empty", SCHEMA),
+        (b"d_model: 13\xff\n", "not UTF-8 text (byte 11)", EITHER),
+        ("d_model: 13".encode("utf-16"), "not UTF-8 text (byte 0)", EITHER),
+        (b"x" * 1234 + b"\xc3(", "not UTF-8 text (byte 1,234)", EITHER),
+        (b"d_model: 13\0", "a binary file, not text", EITHER),
+        (b"\0" * 64, "a binary file, not text", EITHER),
+        (LFS_POINTER, "a Git LFS pointer, not the file itself", "git lfs pull fetches the file"),
     ],
 )
 def test_what_is_no_text_is_refused(write, raw, what, hint):
     path = write(raw)
     error = _refused(path)
-    assert (error.what, error.where) == (what, path)
-    assert hint in error.hint
+    assert (error.what, error.where, error.hint) == (what, path, hint)
 
 
 def test_sixteen_mib_are_read_and_one_byte_more_is_not(write):
@@ -62,7 +66,7 @@ def test_a_missing_file(tmp_path):
     path = str(tmp_path / "absent.yaml")
     error = _refused(path)
     assert (error.what, error.where) == ("no such file", path)
-    assert "costcalc presets" in error.hint
+    assert error.hint == "costcalc presets lists what is bundled"
 
 
 def test_a_directory_names_the_config_inside_it(tmp_path, write):
@@ -77,6 +81,7 @@ def test_a_file_taken_for_a_directory(write):
     path = write("d_model: 13") + "/config.json"
     error = _refused(path)
     assert (error.what, error.where) == ("cannot be read: Not a directory", path)
+    assert error.hint == "check the path and its permissions"
 
 
 def test_a_name_too_long_for_the_system():
@@ -92,6 +97,12 @@ def test_a_null_character_is_no_path():
 def test_a_device_that_is_empty():
     if Path("/dev/null").exists():
         assert _refused("/dev/null").what == "empty"
+
+
+def test_is_file(tmp_path, write):
+    assert is_file(write("d_model: 13"))
+    for word in (str(tmp_path), str(tmp_path / "absent"), "", "x" * 5000, "a\0b", "\ud800"):
+        assert not is_file(word)
 
 
 def test_standard_input(monkeypatch):

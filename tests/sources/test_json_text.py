@@ -46,6 +46,7 @@ def test_a_key_written_twice(text):
 def test_constants_that_are_no_numbers(name):
     error = _refused(f'{{"rope_theta": {name}}}')
     assert (error.what, error.where) == (f"{name} is not a number", LABEL)
+    assert error.hint == "write a number, or null"
 
 
 @pytest.mark.parametrize(
@@ -78,12 +79,13 @@ def test_hostile_nesting(text):
 
 def test_a_number_that_python_will_not_read():
     error = _refused('{"a": ' + "9" * 5000 + "}")
-    assert error.what == "a number of thousands of digits"
+    assert (error.what, error.where) == ("a number of thousands of digits", LABEL)
+    assert error.hint == "write a number below 10^12"
 
 
 def test_a_duplicate_among_many_keys_is_found_at_once():
     # 20,000 distinct keys, 0.2 MiB: looking each one up among all the others would take 8 seconds.
     keys = ", ".join(f'"k{n}": 1' for n in range(20_000))
-    began = time.perf_counter()
+    began = time.process_time()
     assert _refused(f'{{{keys}, "z": 1, "z": 1}}').what == "the key 'z' is written twice"
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.attention.grouped_query import PerHeadNorm, ProjectionNorm
@@ -104,6 +105,12 @@ def test_qk_norm(norm, held):
 def test_the_kind_of_qk_norm_is_read():
     assert GroupedQuery(heads=6, qk_norm={"kind": "projection"}).qk_norm == ProjectionNorm()
     assert GroupedQuery(heads=6, qk_norm={"kind": "per_head"}).qk_norm == PerHeadNorm(norm=RMSNorm())
+
+
+def test_the_kind_is_the_only_one_so_far():
+    assert GroupedQuery(heads=6).kind == "grouped_query"
+    with pytest.raises(ValidationError):
+        GroupedQuery(kind="latent", heads=6)
 
 
 def test_a_window_limits_pairs_and_cache_and_no_weight():
