@@ -89,6 +89,7 @@ def _new_tokens(model: Architecture, seq_len: str | None) -> int:
 
 def _sheet(model: Architecture, workload: Workload, counted: Flops) -> dict[str, Cell]:
     sheet: dict[str, Cell] = {
+        "new tokens": Quantity(workload.new_tokens, "tokens"),
         "forward": Quantity(counted.forward, "FLOPs"),
         "weights": Quantity(counted.weights, "FLOPs"),
         "attention": Quantity(counted.attention, "FLOPs"),
@@ -107,12 +108,11 @@ def _sheet(model: Architecture, workload: Workload, counted: Flops) -> dict[str,
 
 def _notes(rows: list[tuple[Architecture, Workload, Flops]]) -> tuple[str, ...]:
     workload = rows[0][1]
-    kinds = {w.new_tokens for _, w, _ in rows}
-    lengths = f"{workload.new_tokens:,}" if len(kinds) == 1 else "each model's own context of"
-    pairs = "pairs that mask and window allow" if workload.counting == "attended" else "every query with every key"
+    pairs = "the pairs that mask and window allow" if workload.counting == "attended" else "every query with every key"
+    logits = "every token" if workload.logits == "all" else "the last token"
     notes = [
-        f"batch {workload.batch:,}, {lengths} new tokens after {workload.past_tokens:,} cached, "
-        f"logits of {'every' if workload.logits == 'all' else 'the last'} token; attention counts the {pairs}; exact"
+        f"batch {workload.batch:,}, {workload.past_tokens:,} past tokens, logits of {logits}; "
+        f"attention counts {pairs}; exact"
     ]
     notes += [note for model, w, _ in rows for note in [beyond_table(model, w.past_tokens + w.new_tokens)] if note]
     return tuple(notes)

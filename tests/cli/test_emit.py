@@ -5,6 +5,7 @@ import json
 import os
 import re
 import stat
+import struct
 import sys
 
 import pytest
@@ -87,6 +88,28 @@ def test_a_file_that_cannot_be_written_is_refused(refused, tmp_path, monkeypatch
     assert (tmp_path / "report.json").read_text() == "kept"
     assert files(tmp_path) == ["folder", "report.json"]
     assert files(tmp_path / "folder") == []
+
+
+@pytest.mark.parametrize(("output", "reason"), [("missing/report", "No such file"), ("\0", "not a path")])
+def test_the_reason_is_said(refused, tmp_path, monkeypatch, output, reason):
+    monkeypatch.chdir(tmp_path)
+    assert f"cannot be written: {reason}" in refused("params", "gpt2", "--output", output)[0]
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(refused, tmp_path):
+    """As far as a process can tell: files of more than 100 bytes are refused, and `params gpt2` has 600."""
+    resource = pytest.importorskip("resource")
+    report = tmp_path / "report.txt"
+    report.write_text("what was there")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        what, _ = refused("params", "gpt2", "--output", report)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "cannot be written" in what
+    assert report.read_text() == "what was there"
+    assert files(tmp_path) == ["report.txt"]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
@@ -228,6 +251,23 @@ def test_the_width_is_that_of_the_terminal(fine, terminal, columns, width):
     assert max(map(len, title)) <= width
     # A word of the next line would have fitted on no line: the longest word has 15 characters.
     assert min(map(len, title[:-1])) > width - 16
+
+
+@pytest.mark.parametrize(("columns", "width"), [(57, 57), (0, 80)])
+def test_without_columns_the_terminal_itself_is_asked(cli, monkeypatch, columns, width):
+    """One end of a pseudo-terminal, on which somebody has set the width; 0 is what one says that does not know."""
+    termios = pytest.importorskip("termios")
+    fcntl = pytest.importorskip("fcntl")
+    reading, writing = os.openpty()
+    fcntl.ioctl(writing, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    monkeypatch.setenv("NO_COLOR", "1")
+    with os.fdopen(writing, "w", encoding="utf-8") as end:
+        monkeypatch.setattr(sys, "stdout", end)
+        assert cli("kv", "7b", "8b", "gpt2", "gpt2-xl") == (0, "", "")
+        monkeypatch.undo()
+    title = os.read(reading, 1_000_000).decode().partition("\r\n\r\n")[0].splitlines()
+    os.close(reading)
+    assert width - 16 < max(map(len, title)) <= width
 
 
 @pytest.mark.parametrize(

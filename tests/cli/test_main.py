@@ -114,6 +114,14 @@ def test_an_unknown_model_is_refused_with_the_nearest(refused, word, hint):
     assert hint in told
 
 
+@pytest.mark.parametrize("word", ["n" * 10_000, "./" + "n" * 10_000, "a\nb", "\x1b[31mred", "./\r.yaml"])
+def test_a_model_that_is_no_word_makes_two_short_lines(refused, word):
+    """What was typed comes back in a form that a terminal can show."""
+    for line in refused("params", word):
+        assert len(line) <= 500
+        assert line.isprintable()
+
+
 def test_one_bad_model_leaves_no_partial_answer(refused):
     refused("kv", "8b", "7b", "nosuch")
 
@@ -172,10 +180,10 @@ def test_an_interrupt_is_quiet(cli, monkeypatch):
 
 
 def test_a_reader_that_has_gone_is_no_error():
-    """As in `costcalc schema | head -1`: 1 would mean that the answer is no."""
+    """As in `costcalc kv 8b | head -1`: 1 would mean that the answer is no. A short text still waits to be written."""
     reading, writing = os.pipe()
     os.close(reading)
-    ended = python("-m", "costcalc", "schema", stdout=writing)
+    ended = python("-m", "costcalc", "kv", "gpt2", stdout=writing)
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (0, "")
 

@@ -653,6 +653,16 @@ def test_the_most_urgent_problem_is_told_first(refusal):
     assert refusal(data).what == "`decoder.layers[0].feed_forward.d_ff` is missing"
 
 
+def test_urgency_beats_the_order_in_which_things_are_found(refusal):
+    layer = {"attention": {"hads": 6}, "feed_forward": {"kind": "gatd"}}
+    data = {"vocab_size": 19, "d_model": 12, "norm": "rmsnorm", "layers": [layer]}
+    assert refusal(data).what.startswith("unknown kind 'gatd'")
+    del data["vocab_size"], layer["feed_forward"]["kind"]
+    assert refusal(data).what.startswith("unknown key `hads`")
+    layer["attention"] = {"heads": "x"}
+    assert refusal(data).what.startswith("decoder.layers[0].attention.heads must be ")
+
+
 def test_how_many_more_problems_there_are(refusal):
     data = {"vocab_size": 0, "d_model": 0, "norm": "rmsnorm", "layers": [{"feed_forward": {"d_ff": 0}}]}
     assert refusal(data).what == f"vocab_size must be {WHOLE}, got 0 (and 2 more)"
