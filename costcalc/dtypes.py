@@ -47,7 +47,7 @@ ALIASES = {
 
 def canonical_dtype(name: str) -> str:
     """`bfloat16` -> `bf16`; an unknown name is refused with the nearest known one."""
-    folded = name.strip().lower()
+    folded = name.strip().lower() if isinstance(name, str) else str(name)
     folded = ALIASES.get(folded, folded)
     if folded not in DTYPES:
         close = nearest(folded, [*DTYPES, *ALIASES])

@@ -30,6 +30,11 @@ def grouped(value: int) -> str:
     return f"{value:,}"
 
 
+def several(count: int, noun: str) -> str:
+    """'1 token', '8,192 tokens'."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def human(value: int, unit: str) -> str:
     """The number a person says: `human(8030261248, "parameters")` -> '8.03 B', bytes -> GiB, FLOPs -> TFLOP."""
     if unit == "bytes":

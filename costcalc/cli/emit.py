@@ -16,6 +16,8 @@ SMALLEST_WIDTH = 40
 def emit(report: Report, *, form: str | None, as_json: bool, output: str | None, default: str = "table") -> None:
     """Write the report; `form` beats the suffix of `output`, which beats `default`."""
     chosen = _chosen(form, as_json, output, default)
+    if output == "":
+        raise CostcalcError("--output has no name", hint="--output report.json")
     if output is None or output == "-":
         write(render(report, chosen, _terminal()))
     else:
@@ -23,7 +25,7 @@ def emit(report: Report, *, form: str | None, as_json: bool, output: str | None,
 
 
 def _chosen(form: str | None, as_json: bool, output: str | None, default: str) -> str:
-    if as_json and form not in (None, "json"):
+    if as_json and form is not None and form.lower() != "json":
         raise CostcalcError(f"--json and --format {form} exclude each other", hint="give one of the two")
     if as_json:
         return "json"
@@ -35,6 +37,8 @@ def _chosen(form: str | None, as_json: bool, output: str | None, default: str) -
 def _terminal() -> Screen:
     """What standard output can show; a width only where it is a terminal, so that a pipe gets whole lines."""
     stream = sys.stdout
+    if stream is None:
+        raise CostcalcError("closed", where="standard output", hint="give --output FILE")
     is_terminal = stream.isatty()
     width = None
     if is_terminal:
@@ -62,13 +66,16 @@ def _columns() -> int:
 
 def write(text: str) -> None:
     """Text to standard output, in characters that its encoding has; a reader that has gone away is no error."""
-    encoding = sys.stdout.encoding or "ascii"
     try:
-        sys.stdout.write(shown_in(text, encoding))
+        sys.stdout.write(shown_in(text, sys.stdout.encoding or "ascii"))
         sys.stdout.flush()
-    except BrokenPipeError:
-        # As in `costcalc presets | head -1`; the interpreter must not fail once more when it flushes at exit.
+    except OSError as error:
+        # The interpreter must not fail once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return  # as in `costcalc presets | head -1`
+        reason = f"cannot be written: {error.strerror}"
+        raise CostcalcError(reason, where="standard output", hint="make room, or give --output FILE") from None
 
 
 def shown_in(text: str, encoding: str) -> str:

@@ -27,7 +27,7 @@ from costcalc.cli.options import (
 )
 from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, side_by_side, with_shares
-from costcalc.units import human, parse_length
+from costcalc.units import human, parse_length, several
 
 NO_TRAINING = "train_flops is null: a training pass has no past tokens and computes all logits"
 
@@ -79,8 +79,7 @@ def run(
 
 def _answer(name: str, workload: Workload, counted: Flops) -> str:
     batch = f"{workload.batch:,} x " if workload.batch > 1 else ""
-    plural = "s" if workload.tokens > 1 else ""
-    return f"{name}: {human(counted.forward, 'FLOPs')} forward for {batch}{workload.new_tokens:,} token{plural}"
+    return f"{name}: {human(counted.forward, 'FLOPs')} forward for {batch}{several(workload.new_tokens, 'token')}"
 
 
 def _new_tokens(model: Architecture, seq_len: str | None) -> int:
@@ -92,8 +91,8 @@ def _sheet(model: Architecture, workload: Workload, counted: Flops) -> dict[str,
         "new tokens": Quantity(workload.new_tokens, "tokens"),
         "forward": Quantity(counted.forward, "FLOPs"),
         "weights": Quantity(counted.weights, "FLOPs"),
-        "attention": Quantity(counted.attention, "FLOPs"),
-        "attention share": Ratio(counted.attention, counted.forward, "percent"),
+        "attention core": Quantity(counted.attention, "FLOPs"),
+        "attention core share": Ratio(counted.attention, counted.forward, "percent"),
         "per new token": Quantity(counted.per_token, "FLOPs"),
     }
     if counted.modelled:

@@ -11,7 +11,7 @@ from costcalc.cli.models import beyond_table, column_names, context_of, header, 
 from costcalc.cli.options import Batch, Context, Debug, Dtype, Format, Json, Models, Output, Version
 from costcalc.dtypes import canonical_dtype
 from costcalc.report import Cell, Quantity, Report, side_by_side
-from costcalc.units import human, parse_length
+from costcalc.units import human, parse_length, several
 
 
 def run(
@@ -42,11 +42,11 @@ def run(
     ]
     names = column_names(loaded)
     sheets = [_sheet(cache, tokens) for cache, tokens in zip(held, lengths, strict=True)]
-    notes = [f"{sequences:,} sequence{'s' * (sequences > 1)}, {dtype}; exact, before an engine's paging"]
+    notes = [f"{several(sequences, 'sequence')}, {dtype}; exact, before an engine's paging"]
     notes += [note for pair in zip(loaded, lengths, strict=True) for note in [beyond_table(*pair)] if note]
     report = Report(
         title="; ".join(
-            f"{name}: {human(cache.bytes, 'bytes')} at {tokens:,} tokens"
+            f"{name}: {human(cache.bytes, 'bytes')} at {several(tokens, 'token')}"
             for name, cache, tokens in zip(names, held, lengths, strict=True)
         ),
         tables=(side_by_side("KV cache", names, sheets, strong="cache"),),

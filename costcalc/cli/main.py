@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -76,7 +77,7 @@ def run(arguments: list[str]) -> int:
         return 130
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error of typer
-            return complain(_usage(error), _usage_hint(error))
+            return complain(_usage(error), _usage_hint(error, arguments))
         if "--debug" in arguments:
             raise
         reason = " ".join(str(error).split())[:200]
@@ -97,12 +98,17 @@ def complain(what: str, hint: str) -> int:
 
 
 def _usage(error: Any) -> str:
-    return " ".join(str(error.format_message()).split()).rstrip(".")[:300]
+    """What was wrong with the words of the command line, without the suggestion, which is the hint."""
+    message = " ".join(str(error.format_message()).split())
+    return re.sub(r" \(Possible options?:.*\)$|\.? Did you mean .*$", "", message).rstrip(".")
 
 
-def _usage_hint(error: Any) -> str:
-    context = getattr(error, "ctx", None)
-    return f"{context.command_path if context else 'costcalc'} --help"
+def _usage_hint(error: Any, arguments: list[str]) -> str:
+    possible = getattr(error, "possibilities", None)
+    if possible:
+        return f"did you mean {possible[0]}?"
+    command = next((word for word in arguments if word in COMMANDS), None)
+    return f"costcalc {command} --help" if command else "costcalc --help"
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ def complete_model(incomplete: str) -> list[str]:
     """Presets and aliases that begin as typed so far."""
     from costcalc.sources.presets import preset_aliases, preset_names  # noqa: PLC0415
 
-    return [name for name in [*preset_names(), *preset_aliases()] if name.startswith(incomplete.lower())]
+    return [name for name in [*preset_names(), *preset_aliases()] if name.startswith(incomplete)]
 
 
 def complete_format(incomplete: str) -> list[str]:

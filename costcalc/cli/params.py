@@ -14,12 +14,18 @@ from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
 from costcalc.errors import CostcalcError, nearest
 from costcalc.inventory import Weight
-from costcalc.report import Cell, Quantity, Report, Table, side_by_side, with_shares
+from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
 from costcalc.units import grouped, human, matches_printed
 
 BY = ("component", "layer", "tensor")
 By = Annotated[
-    str, typer.Option("--by", metavar="|".join(BY), help="What the rows are.", autocompletion=lambda: list(BY))
+    str,
+    typer.Option(
+        "--by",
+        metavar="|".join(BY),
+        help="What the rows of the table are; JSON lists every tensor, and with layer every layer too.",
+        autocompletion=lambda: list(BY),
+    ),
 ]
 
 
@@ -42,7 +48,7 @@ def run(
     counted = [parameters(model.inventory) for model in loaded]
     pairs = list(zip(loaded, counted, strict=True))
     report = Report(
-        title="; ".join(_answer(model, count) for model, count in pairs),
+        title="; ".join(_answer(name, count) for name, count in zip(column_names(loaded), counted, strict=True)),
         tables=(_totals(loaded, counted), _parts(by, loaded, counted)),
         notes=tuple(note for model, count in pairs for note in [published_note(model, count)] if note),
         data=one_or_many([_data(model, count, by) for model, count in pairs]),
@@ -50,8 +56,8 @@ def run(
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _answer(model: Architecture, count: Parameters) -> str:
-    return f"{model.name}: {grouped(count.total)} parameters ({human(count.total, 'parameters')})"
+def _answer(name: str, count: Parameters) -> str:
+    return f"{name}: {grouped(count.total)} parameters ({human(count.total, 'parameters')})"
 
 
 def published_note(model: Architecture, count: Parameters) -> str | None:
@@ -91,45 +97,68 @@ def _totals(models: list[Architecture], counted: list[Parameters]) -> Table:
 
 
 def _parts(by: str, models: list[Architecture], counted: list[Parameters]) -> Table:
-    sheets = [_amounts(by, model, count) for model, count in zip(models, counted, strict=True)]
-    if len(models) == 1:
-        return with_shares(f"by {by}", models[0].name, sheets[0], "parameters")
-    cells: list[dict[str, Cell]] = [{k: Quantity(v, "parameters") for k, v in sheet.items()} for sheet in sheets]
-    return side_by_side(f"by {by}", column_names(models), cells)
+    names = column_names(models)
+    if len(models) > 1:
+        sheets: list[dict[str, Cell]] = [
+            {label: Quantity(amount, "parameters") for label, amount in _amounts(by, model, count).items()}
+            for model, count in zip(models, counted, strict=True)
+        ]
+        return side_by_side(f"by {by}", names, sheets)
+    if by == "component":
+        return with_shares("by component", names[0], _amounts(by, models[0], counted[0]), "parameters")
+    beside = _layer_sizes(models[0]) if by == "layer" else {w.path: _shape(w) for w in counted[0].components}
+    rows = [
+        Row(label, (beside.get(label), Quantity(amount, "parameters"), Ratio(amount, counted[0].total, "bar")))
+        for label, amount in _amounts(by, models[0], counted[0]).items()
+    ]
+    return Table(f"by {by}", ("each" if by == "layer" else "shape", names[0], "share"), tuple(rows))
 
 
 def _amounts(by: str, model: Architecture, count: Parameters) -> dict[str, int]:
     held = [weight for weight in count.components if weight.role in HELD]
     if by == "tensor":
-        return {_tensor(weight): weight.parameters for weight in held}
+        return {weight.path: weight.parameters for weight in held}
     if by == "component":
         return sum_by_component([(weight.path, weight.parameters) for weight in held], model.inventory)
-    return _by_layer(model, count)
+    per_layer, layers_of = layer_parameters(model.inventory), model.inventory.layers_of
+    rows = {label: per_layer[group] * layers_of[group] for group, label in _layer_labels(model).items()}
+    return {**rows, "outside the layers": count.total - sum(rows.values())}
 
 
-def _tensor(weight: Weight) -> str:
+def _shape(weight: Weight) -> Cell:
     axes = " x ".join(f"{letter} {size:,}" for letter, size in weight.axes.items())
-    return f"{weight.path}  {axes}" + (f"  x {weight.times:,}" if weight.times > 1 else "")
+    return f"{axes}, {weight.times:,} times" if weight.times > 1 else axes
 
 
-def _by_layer(model: Architecture, count: Parameters) -> dict[str, int]:
-    """Runs of equal layers in order, each run in one row, then what stands outside the layers."""
+def _layer_sizes(model: Architecture) -> dict[str, Cell]:
     per_layer = layer_parameters(model.inventory)
-    rows: dict[str, int] = {}
+    return {label: Quantity(per_layer[group], "parameters") for group, label in _layer_labels(model).items()}
+
+
+def _layer_labels(model: Architecture) -> dict[str, str]:
+    """'decoder layers 0, 2, 4, ... (21 local)' for each group of equal layers, in the order of their first."""
+    labels: dict[str, str] = {}
     for stack, groups in model.inventory.layout.items():
-        start = 0
-        while start < len(groups):
-            end = start
-            while end < len(groups) and groups[end] == groups[start]:
-                end += 1
-            group = groups[start].removeprefix(f"{stack}.layers").removeprefix(".")
-            where = f"{start}" if end - start == 1 else f"{start}-{end - 1}"
-            each = f", {per_layer[groups[start]]:,} each" if end - start > 1 else ""
-            name = f" ({group})" if group and not group.isdigit() else ""
-            rows[f"{stack} layer {where}{name}{each}"] = per_layer[groups[start]] * (end - start)
-            start = end
-    rows["outside the layers"] = count.total - sum(rows.values())
-    return rows
+        layers: dict[str, list[int]] = {}
+        for layer, group in enumerate(groups):
+            layers.setdefault(group, []).append(layer)
+        for group, members in layers.items():
+            name = group.removeprefix(f"{stack}.layers").lstrip(".")
+            kind = "" if not name or name.isdigit() else f" ({len(members):,} {name})"
+            labels[group] = f"{stack} layer{'s' * (len(members) > 1)} {_ranges(members)}{kind}"
+    return labels
+
+
+def _ranges(layers: list[int]) -> str:
+    """[0, 1, 2, 6, 7] -> '0-2, 6-7'; after three ranges an ellipsis."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    said = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs[:3]]
+    return ", ".join([*said, "..."] if len(runs) > 3 else said)
 
 
 def _data(model: Architecture, count: Parameters, by: str) -> dict[str, Any]:

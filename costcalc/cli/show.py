@@ -18,7 +18,7 @@ from costcalc.cli.params import published_note, totals
 from costcalc.dtypes import canonical_dtype
 from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, Table, side_by_side, with_shares
-from costcalc.units import grouped, human, parse_length
+from costcalc.units import grouped, human, parse_length, several
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def run(
         side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages]),
     ]
     report = Report(
-        title="; ".join(_answer(page) for page in pages),
+        title="; ".join(_answer(name, page) for name, page in zip(names, pages, strict=True)),
         tables=tuple(tables),
-        notes=tuple(note for page in pages for note in _notes(page)),
+        notes=tuple(dict.fromkeys(note for page in pages for note in _notes(page))),
         data=one_or_many([_data(page) for page in pages]),
     )
     emit(report, form=form, as_json=as_json, output=output)
@@ -87,10 +87,10 @@ def _page(model: Architecture, context: str | None, dtype: str) -> Page:
     )
 
 
-def _answer(page: Page) -> str:
+def _answer(name: str, page: Page) -> str:
     return (
-        f"{page.model.name}: {grouped(page.counted.total)} parameters, {human(page.token.forward, 'FLOPs')} a token "
-        f"and {human(page.cache.bytes, 'bytes')} of cache at {page.context:,} tokens"
+        f"{name}: {grouped(page.counted.total)} parameters, {human(page.token.forward, 'FLOPs')} a token "
+        f"and {human(page.cache.bytes, 'bytes')} of cache at {several(page.context, 'token')}"
     )
 
 
@@ -98,7 +98,7 @@ def _what(model: Architecture) -> dict[str, Cell]:
     stack = model.decoder
     rows: dict[str, Cell] = {"family": "decoder-only", "layers": f"{stack.depth:,} of width {model.d_model:,}"}
     for group in model.groups:
-        where = "" if len(model.groups) == 1 else f" ({group.path.rpartition('.')[2]}, {group.times} layers)"
+        where = "" if len(model.groups) == 1 else f" ({group.path.rpartition('.')[2]}, {several(group.times, 'layer')})"
         if group.block.attention is not None:
             rows[f"attention{where}"] = group.block.attention.summary(model.d_model)
         if group.block.feed_forward is not None:
@@ -131,10 +131,10 @@ def _compute(page: Page) -> dict[str, Cell]:
         "at context": Quantity(page.context, "tokens"),
         "next token": Quantity(page.token.forward, "FLOPs"),
         "  of which weights": Quantity(page.token.weights, "FLOPs"),
-        "  of which attention": Quantity(page.token.attention, "FLOPs"),
-        "  attention share": Ratio(page.token.attention, page.token.forward, "percent"),
+        "  of which attention core": Quantity(page.token.attention, "FLOPs"),
+        "  attention core share": Ratio(page.token.attention, page.token.forward, "percent"),
         "whole sequence": Quantity(page.sequence.forward, "FLOPs"),
-        "  attention share of it": Ratio(page.sequence.attention, page.sequence.forward, "percent"),
+        "  attention core share of it": Ratio(page.sequence.attention, page.sequence.forward, "percent"),
     }
     if page.sequence.train is not None:
         sheet["training on it (3 x)"] = Quantity(page.sequence.train, "FLOPs")

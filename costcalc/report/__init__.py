@@ -22,12 +22,12 @@ def render(report: Report, form: str, screen: Screen) -> str:
 
 
 def known_format(word: str) -> str:
-    """`word` if it is a format; else refused with the nearest one."""
-    if word not in FORMATS:
+    """The format that `word` names, in any letter case; else refused with the nearest one."""
+    if word.lower() not in FORMATS:
         close = nearest(word, FORMATS)
         hint = f"did you mean --format {close[0]}?" if close else f"--format takes one of: {', '.join(FORMATS)}"
         raise CostcalcError(f"unknown format {word!r}", hint=hint)
-    return word
+    return word.lower()
 
 
 __all__ = [

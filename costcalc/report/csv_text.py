@@ -10,22 +10,24 @@ from costcalc.report.screen import Screen
 
 
 def render(report: Report, screen: Screen) -> str:
-    """One header, then the rows; the widest table names the columns."""
+    """One header with the columns of all tables, then the rows, each cell under its own column's name."""
     del screen
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    widest = max(report.tables, key=lambda table: len(table.columns))
-    writer.writerow(["section", "quantity", "unit", *widest.columns])
+    widest_first = sorted(report.tables, key=lambda table: -len(table.columns))
+    names = list(dict.fromkeys(name for table in widest_first for name in table.columns))
+    writer.writerow(["section", "quantity", "unit", *names])
     for table in report.tables:
         for row in table.rows:
-            padding = [""] * (len(widest.columns) - len(row.cells))
-            writer.writerow([table.title, row.label.strip(), _unit(row), *map(_plain, row.cells), *padding])
+            cells = dict(zip(table.columns, map(_plain, row.cells), strict=True))
+            writer.writerow([table.title, row.label.strip(), _unit(row), *(cells.get(name, "") for name in names)])
     return out.getvalue()
 
 
 def _unit(row: Row) -> str:
-    units = [cell.unit for cell in row.cells if isinstance(cell, Quantity)]
-    return units[0] if units else ""
+    """The unit of a row's numbers; empty where they have none, or several."""
+    units = {cell.unit for cell in row.cells if isinstance(cell, Quantity)}
+    return units.pop() if len(units) == 1 else ""
 
 
 def _plain(cell: Cell) -> str:

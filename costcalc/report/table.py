@@ -57,47 +57,42 @@ def _split(table: Table, at: int) -> list[Table]:
 def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim" if screen.colour else "")
     grid.add_column(Text(table.title), overflow="fold")
-    kinds = [_kind(table, index) for index in range(len(table.columns))]
-    for name, kind in zip(table.columns, kinds, strict=True):
-        folds = kind == "text"
+    columns: list[list[str]] = [[row.label for row in table.rows]]
+    for index, name in enumerate(table.columns):
+        cells = [row.cells[index] for row in table.rows]
+        exact, said = [_exact(cell, screen) for cell in cells], [_said(cell) for cell in cells]
+        is_text = all(cell is None or isinstance(cell, str) for cell in cells)
+        is_bar = any(isinstance(cell, Ratio) and cell.form == "bar" for cell in cells)
         heading = Text(name if screen.width is None else "\n".join(chop_cells(name, WIDEST_NAME)))
-        grid.add_column(
-            heading, justify="left" if folds or kind == "bar" else "right", no_wrap=not folds, overflow="fold"
-        )
-        if kind == "quantity" and not stacked:
+        side = "left" if is_text or is_bar else "right"
+        grid.add_column(heading, justify=side, no_wrap=not is_text, overflow="fold")  # type: ignore[arg-type]
+        if stacked or not any(said):
+            exact = [f"{number}\n{human_unit}".rstrip("\n") for number, human_unit in zip(exact, said, strict=True)]
+            columns.append(exact)
+        else:
             grid.add_column("", justify="right", no_wrap=True)
-    for row in table.rows:
-        cells: list[Text] = [Text(row.label)]
-        for cell, kind in zip(row.cells, kinds, strict=True):
-            cells += _cells(cell, kind, stacked=stacked, unicode=screen.unicode)
-        grid.add_row(*cells, style="bold" if row.strong and screen.colour else "")
+            columns += [exact, said]
+    for row, texts in zip(table.rows, zip(*columns, strict=True), strict=True):
+        grid.add_row(*map(Text, texts), style="bold" if row.strong and screen.colour else "")
     return grid
 
 
-def _kind(table: Table, column: int) -> str:
-    """What a column holds: quantities, ratios, bars or text."""
-    cells = [row.cells[column] for row in table.rows]
-    if any(isinstance(cell, Quantity) for cell in cells):
-        return "quantity"
-    if any(isinstance(cell, Ratio) and cell.form == "bar" for cell in cells):
-        return "bar"
-    return "ratio" if any(isinstance(cell, Ratio) for cell in cells) else "text"
+def _exact(cell: Cell, screen: Screen) -> str:
+    if isinstance(cell, Quantity):
+        return "-" if cell.value is None else grouped(cell.value)
+    if not isinstance(cell, Ratio):
+        return cell or ""
+    if cell.form == "bar":
+        return f"{cell.value:6.1%}  {bar(cell.value, unicode=screen.unicode)}"
+    return f"{cell.value:.3f}" if cell.form == "quotient" else f"{cell.value:.1%}"
 
 
-def _cells(cell: Cell, kind: str, *, stacked: bool, unicode: bool) -> list[Text]:
-    if isinstance(cell, Ratio):
-        text = f"{cell.value:.3f}" if cell.form == "quotient" else f"{cell.value:.1%}"
-        if cell.form == "bar":
-            text = f"{text:>6}  {bar(cell.value, unicode=unicode)}"
-        return [Text(text), Text("")] if kind == "quantity" and not stacked else [Text(text)]
-    if not isinstance(cell, Quantity):
-        return [Text(cell or ""), Text("")] if kind == "quantity" and not stacked else [Text(cell or "")]
-    if cell.value is None:
-        exact, said = "-", ""
-    else:
-        exact, said = grouped(cell.value), human(cell.value, cell.unit)
-    said = "" if said == exact else said
-    return [Text(f"{exact}\n{said}".rstrip("\n"))] if stacked else [Text(exact), Text(said)]
+def _said(cell: Cell) -> str:
+    """The human unit, where it says more than the digits: not '447 B' beside '447'."""
+    if not isinstance(cell, Quantity) or cell.value is None:
+        return ""
+    said = human(cell.value, cell.unit)
+    return "" if said.partition(" ")[0] == grouped(cell.value) else said
 
 
 def bar(share: float, *, unicode: bool) -> str:

@@ -76,10 +76,10 @@ def _any_of(node: Any) -> Any:
 
 def schema_rows(schema: Schema) -> list[tuple[str, str, str]]:
     """(key, what it takes, default) of every component, for people."""
-    rows = [("the top level", key, value) for key, value in schema["properties"].items()]
+    rows = list(schema["properties"].items())
     for name, definition in schema["$defs"].items():
-        rows += [(name, key, value) for key, value in definition.get("properties", {}).items()]
-    return [(f"{home}.{key}", _takes(value), _default(value)) for home, key, value in rows]
+        rows += [(f"{name}.{key}", value) for key, value in definition.get("properties", {}).items()]
+    return [(key, _takes(value), _default(value)) for key, value in rows]
 
 
 def _takes(value: Schema) -> str:

@@ -143,10 +143,15 @@ def test_a_line_of_text(made, key):
 
 
 @pytest.mark.parametrize("key", ["name", "source"])
-@pytest.mark.parametrize("text", ["", " ", "two\nlines", "\x1b[31mred", "x" * 301, 7, True])
+@pytest.mark.parametrize("text", ["", " ", "two\nlines", "\x1b[31mred", "x" * 301, 7, True, b"x"])
 def test_what_is_no_line_of_text(made, key, text):
     with pytest.raises(ValidationError):
         made(**{key: text})
+
+
+@pytest.mark.parametrize("text", [" ", "two\nlines"])
+def test_a_line_of_text_is_printable_and_not_blank(refusal, text):
+    assert str(refusal(name=text)) == "must be one line of printable text"
 
 
 def test_a_model_is_called_model_unless_it_has_a_name(made):

@@ -78,6 +78,10 @@ def test_a_pattern_stands_once_unless_it_is_repeated():
     assert stack(Pattern(pattern=(layer(), layer(window=7)))).depth == 2
 
 
+def test_a_pattern_may_be_of_one_layer():
+    stack(Pattern(repeat=3, pattern=(layer(),))).check(("decoder",), 13)
+
+
 def test_each_group_holds_its_block_and_is_frozen():
     groups, _ = stack(layer(window=7), layer(repeat=2)).groups("decoder")
     assert [group.block.attention.window for group in groups] == [7, None]

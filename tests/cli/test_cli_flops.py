@@ -65,8 +65,8 @@ def test_the_rows(fine, tiny):
         ["new tokens", "tokens", "7", ""],
         ["forward", "FLOPs", "235648", ""],
         ["weights", "FLOPs", "215488", ""],
-        ["attention", "FLOPs", "20160", ""],
-        ["attention share", "", "0.085551", ""],  # 20,160 / 235,648
+        ["attention core", "FLOPs", "20160", ""],
+        ["attention core share", "", "0.085551", ""],  # 20,160 / 235,648
         ["per new token", "FLOPs", "16832", ""],  # 235,648 / 14
         ["train (3 x forward)", "FLOPs", "706944", ""],
         ["6·N·D, all parameters", "FLOPs", "686868", ""],
@@ -88,7 +88,7 @@ def test_no_row_of_training_where_nothing_is_trained(fine, tiny):
         ("--seq-len 7", "tiny: 117.82 kFLOP forward for 7 tokens"),
         ("--seq-len 7 --batch 2", "tiny: 235.65 kFLOP forward for 2 x 7 tokens"),
         ("--seq-len 1", "tiny: 15.75 kFLOP forward for 1 token"),
-        ("--seq-len 1 --batch 2", "tiny: 31.50 kFLOP forward for 2 x 1 tokens"),
+        ("--seq-len 1 --batch 2", "tiny: 31.50 kFLOP forward for 2 x 1 token"),
     ],
 )
 def test_the_title_says_the_answer(fine, tiny, options, title):

@@ -6,9 +6,13 @@ import os
 import re
 import stat
 import struct
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 
 PARAMS_GPT2 = "gpt2: 124,439,808 parameters (124.44 M)"
 
@@ -75,9 +79,7 @@ def test_a_file_is_utf_8_whatever_the_terminal_is(fine, tmp_path, monkeypatch):
     assert "█" in (tmp_path / "report.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "output", ["missing/report.json", "report.json/below", "", "folder", "folder/", "\0", "n" * 300]
-)
+@pytest.mark.parametrize("output", ["missing/report.json", "report.json/below", "folder", "folder/", "\0", "n" * 300])
 def test_a_file_that_cannot_be_written_is_refused(refused, tmp_path, monkeypatch, output):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
@@ -298,3 +300,24 @@ def test_a_name_that_the_terminal_cannot_show_does_not_stop_the_answer(monkeypat
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
     assert cli("params", tiny) == (0, "", "")
     assert b"??: 8,177 parameters" in sys.stdout.buffer.getvalue()
+
+
+def test_an_output_without_a_name_is_refused(refused):
+    assert refused("params", "gpt2", "--output", "")[0] == "--output has no name"
+
+
+def test_a_format_in_capitals_is_the_same(fine):
+    assert fine("params", "gpt2", "--format", "JSON") == fine("params", "gpt2", "--json")
+    assert fine("params", "gpt2", "--json", "--format", "Json") == fine("params", "gpt2", "--json")
+
+
+def test_a_full_disk_and_a_closed_output_are_two_lines_and_exit_2():
+    """By a shell, since they are states of file descriptor 1; /dev/full is Linux's disk without room."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    for redirection, reason in ((">/dev/full", "cannot be written: No space left"), (">&-", "closed")):
+        line = f"{sys.executable} -m costcalc params gpt2 {redirection}"
+        ended = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert ended.returncode == 2
+        assert len(ended.stderr.splitlines()) == 2
+        assert f"error: standard output: {reason}" in ended.stderr

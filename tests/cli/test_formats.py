@@ -106,7 +106,6 @@ def test_only_tables_are_coloured_or_fitted_to_the_screen(fine, terminal, monkey
     ("word", "hint"),
     [
         ("jsn", "--format json"),
-        ("JSON", "--format json"),
         ("markdwon", "--format markdown"),
         ("tabel", "--format table"),
         ("xlsx", "table, json, csv, markdown"),

@@ -73,9 +73,9 @@ def test_an_unknown_command_is_refused_with_the_nearest(refused, word, hint):
 @pytest.mark.parametrize(
     ("line", "near", "hint"),
     [
-        ("params gpt2 --formt json", "--format", "costcalc params --help"),
-        ("kv gpt2 --contxt 8k", "--context", "costcalc kv --help"),
-        ("flops gpt2 --seqlen 8k", "--seq-len", "costcalc flops --help"),
+        ("params gpt2 --formt json", "--formt", "did you mean --format?"),
+        ("kv gpt2 --contxt 8k", "--contxt", "did you mean --context?"),
+        ("flops gpt2 --seqlen 8k", "--seqlen", "did you mean --seq-len?"),
         ("params gpt2 --xyzzy", "--xyzzy", "costcalc params --help"),
         ("--xyzzy", "--xyzzy", "costcalc --help"),
         (
@@ -86,7 +86,7 @@ def test_an_unknown_command_is_refused_with_the_nearest(refused, word, hint):
         ("presets gpt2", "gpt2", "costcalc presets --help"),
         ("params", "MODEL", "costcalc params --help"),
         ("kv", "MODEL", "costcalc kv --help"),
-        ("flops gpt2 --seq-len", "--seq-len", "--help"),
+        ("flops gpt2 --seq-len", "--seq-len", "costcalc flops --help"),
     ],
 )
 def test_an_unknown_or_missing_word_is_refused(refused, line, near, hint):

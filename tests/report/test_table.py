@@ -109,9 +109,9 @@ def test_text_and_nothing_keep_their_place_among_numbers():
     first = Row("number", (Quantity(10**9, "tokens"), Quantity(8_177, "parameters"), Ratio(1, 8), "x"))
     second = Row("other", ("text", None, Ratio(5, 4, "percent"), "yz"))
     assert drawn(of(Table("title", ("one", "two", "ratios", "words"), (first, second)))).splitlines()[2:] == [
-        "title             one      two          ratios  words",
-        "number  1,000,000,000    8,177  8.18 K   0.125  x",
-        "other            text                   125.0%  yz",
+        "title             one    two          ratios  words",
+        "number  1,000,000,000  8,177  8.18 K   0.125  x",
+        "other            text                 125.0%  yz",
     ]
 
 

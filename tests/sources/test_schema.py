@@ -113,17 +113,17 @@ def test_rows_for_people():
     keys = [key for key, _, _ in rows]
     assert len(keys) == len(set(keys))
     takes, defaults = {key: take for key, take, _ in rows}, {key: default for key, _, default in rows}
-    assert takes["the top level.d_model"] == "integer"
-    assert takes["the top level.layers"].startswith("list of ")
-    assert takes["the top level.norm"].startswith("layernorm | rmsnorm | LayerNorm | RMSNorm")
+    assert takes["d_model"] == "integer"
+    assert takes["layers"].startswith("list of ")
+    assert takes["norm"].startswith("layernorm | rmsnorm | LayerNorm | RMSNorm")
     assert takes["Block.norms"] == "pre | post | output | sandwich | null"
     assert takes["Block.parallel"] == "false | one_norm | two_norms | null"
     assert takes["GroupedQuery.window"] == "integer | null"
     assert takes["GroupedQuery.kind"] == "grouped_query"
     assert takes["Gated.activation"].startswith("gelu | gelu_new | ")
-    assert defaults["the top level.d_model"] == ""
-    assert defaults["the top level.name"] == "model"
-    assert defaults["the top level.tie_embeddings"] == "false"
+    assert defaults["d_model"] == ""
+    assert defaults["name"] == "model"
+    assert defaults["tie_embeddings"] == "false"
     assert defaults["Block.repeat"] == "1"
     assert defaults["Block.norms"] == "pre"
     assert defaults["Block.positions"] == "none"
