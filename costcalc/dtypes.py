@@ -6,7 +6,7 @@ the OCP Microscaling formats store 32 elements and one 8-bit scale (OCP MX speci
 
 from __future__ import annotations
 
-from costcalc.errors import CostcalcError, nearest
+from costcalc.errors import CostcalcError, nearest, shown
 
 DTYPES: dict[str, tuple[int, int]] = {
     "fp64": (8, 1),
@@ -52,7 +52,7 @@ def canonical_dtype(name: str) -> str:
     if folded not in DTYPES:
         close = nearest(folded, [*DTYPES, *ALIASES])
         hint = f"did you mean {close[0]}?" if close else f"one of: {', '.join(DTYPES)}"
-        raise CostcalcError(f"unknown dtype {name!r}", hint=hint)
+        raise CostcalcError(f"unknown dtype {shown(name)}", hint=hint)
     return folded
 
 

@@ -91,6 +91,13 @@ def test_an_unknown_dtype_is_refused_with_the_nearest():
     assert caught.value.hint == "did you mean bfloat16?"
 
 
+@pytest.mark.parametrize(("word", "said"), [(None, "nothing"), (16, "16"), (b"bf16", "b'bf16'")])
+def test_a_dtype_that_is_no_word_is_refused_as_well(word, said):
+    with pytest.raises(CostcalcError) as caught:
+        canonical_dtype(word)
+    assert caught.value.what == f"unknown dtype {said}"
+
+
 def test_a_dtype_that_is_near_none_is_refused_with_all_of_them():
     with pytest.raises(CostcalcError) as caught:
         canonical_dtype("banana")

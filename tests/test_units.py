@@ -1,12 +1,18 @@
 import pytest
 
 from costcalc.errors import CostcalcError
-from costcalc.units import grouped, human, is_printed_count, matches_printed, parse_count, parse_length
+from costcalc.units import grouped, human, is_printed_count, matches_printed, parse_count, parse_length, several
 
 
 def test_digits_are_grouped_by_three():
     assert grouped(1073741824) == "1,073,741,824"
     assert grouped(999) == "999"
+
+
+def test_one_of_a_thing_and_several():
+    assert several(1, "token") == "1 token"
+    assert several(8192, "token") == "8,192 tokens"
+    assert several(0, "layer") == "0 layers"
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from costcalc.calculators.parameters import Parameters
-from costcalc.inventory import Inventory, Workload
+from costcalc.calculators.parameters import HELD, Parameters
+from costcalc.inventory import Inventory, Workload, group_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,10 @@ class RuleOfThumb:
 
 def rule_of_thumb(inventory: Inventory) -> RuleOfThumb:
     """2 FLOPs for each weight that multiplies a token in the layers, and 2 bytes for each cached number."""
-    multiplied = {matmul.of for matmul in inventory.matmuls}
-    matrices = sum(w.used_parameters for w in inventory.weights if w.path in multiplied and not w.table)
-    vocabulary = sum(w.parameters for w in inventory.weights if w.table and "V" in w.axes)
+    multiplied, groups = {matmul.of for matmul in inventory.matmuls}, inventory.layers_of
+    held = [weight for weight in inventory.weights if weight.role in HELD]
+    matrices = sum(w.used_parameters for w in held if w.path in multiplied and group_of(w.path, groups))
+    vocabulary = sum(w.parameters for w in held if w.table and "V" in w.axes)
     one_token = Workload()
     cached = sum(record.elements(one_token) for record in inventory.cached if record.kind == "kv")
     return RuleOfThumb(matrices, vocabulary, 2 * matrices, 2 * cached)

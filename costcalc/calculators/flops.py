@@ -27,10 +27,9 @@ class Flops:
 
 def flops(inventory: Inventory, workload: Workload) -> Flops:
     """Count the operations of `workload`'s pass."""
-    latent = workload.latent or ("expanded" if workload.past_tokens == 0 else "absorbed")
     by_role = {"weight": 0, "scores": 0, "values": 0, "scan": 0}
     for matmul in inventory.matmuls:
-        if matmul.form is None or matmul.form == latent:
+        if _runs(matmul, workload):
             by_role[matmul.role] += matmul.flops(workload)
     weights, attention = by_role["weight"], by_role["scores"] + by_role["values"]
     forward = weights + attention + by_role["scan"]
@@ -51,5 +50,11 @@ def is_training(workload: Workload) -> bool:
 
 def flops_by_matmul(inventory: Inventory, workload: Workload) -> list[tuple[Matmul, int]]:
     """Each matmul that the pass runs, with its FLOPs, in the order of the model."""
-    latent = workload.latent or ("expanded" if workload.past_tokens == 0 else "absorbed")
-    return [(m, m.flops(workload)) for m in inventory.matmuls if m.form is None or m.form == latent]
+    return [(matmul, matmul.flops(workload)) for matmul in inventory.matmuls if _runs(matmul, workload)]
+
+
+def _runs(matmul: Matmul, workload: Workload) -> bool:
+    """A latent attention states both of its forms, of which one runs: absorbed once there is a past, unless told."""
+    if matmul.form is None:
+        return True
+    return matmul.form == (workload.latent or ("expanded" if workload.past_tokens == 0 else "absorbed"))

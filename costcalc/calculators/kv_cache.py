@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from costcalc.dtypes import bytes_for, canonical_dtype
 from costcalc.inventory import Inventory, Workload
-from costcalc.inventory.workload import check_length
+from costcalc.inventory.workload import checked_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def kv_cache(
     inventory: Inventory, context: int, *, batch: int = 1, memory_tokens: int = 0, dtype: str = "bf16"
 ) -> KVCache:
     """The cache of `batch` requests after `context` tokens each, in `dtype` except where a model fixes its own."""
-    check_length(context, name="context", least=1)
+    context = checked_length(context, name="context", least=1)
     dtype = canonical_dtype(dtype)
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
     after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)

@@ -15,7 +15,7 @@ import typer.core
 import typer.main
 
 from costcalc.cli.options import Debug, Version
-from costcalc.errors import CostcalcError, nearest
+from costcalc.errors import CostcalcError, nearest, shown
 
 COMMANDS = {
     "show": "costcalc.cli.show",
@@ -44,7 +44,7 @@ class LazyGroup(typer.core.TyperGroup):
                 return None
             close = nearest(cmd_name, COMMANDS)
             hint = f"did you mean costcalc {close[0]}?" if close else f"costcalc has: {', '.join(COMMANDS)}"
-            raise CostcalcError(f"no command is called {cmd_name!r}", hint=hint)
+            raise CostcalcError(f"no command is called {shown(cmd_name)}", hint=hint)
         command = typer.Typer(add_completion=False)
         command.command(cmd_name, context_settings=SETTINGS)(import_module(COMMANDS[cmd_name]).run)
         return typer.main.get_command(command)

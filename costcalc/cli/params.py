@@ -12,7 +12,7 @@ from costcalc.calculators.parameters import HELD, Parameters, layer_parameters, 
 from costcalc.cli.emit import emit
 from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
-from costcalc.errors import CostcalcError, nearest
+from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Weight
 from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
 from costcalc.units import grouped, human, matches_printed
@@ -43,7 +43,7 @@ def run(
     if by not in BY:
         close = nearest(by, BY)
         hint = f"did you mean --by {close[0]}?" if close else f"--by takes one of: {', '.join(BY)}"
-        raise CostcalcError(f"unknown --by {by!r}", hint=hint)
+        raise CostcalcError(f"unknown --by {shown(by)}", hint=hint)
     loaded = load_all(models)
     counted = [parameters(model.inventory) for model in loaded]
     pairs = list(zip(loaded, counted, strict=True))

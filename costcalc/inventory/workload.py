@@ -12,6 +12,8 @@ COUNTINGS = ("attended", "rectangle")
 LOGITS = ("all", "last")
 LATENT_FORMS = (None, "expanded", "absorbed")
 LARGEST = 10**15
+LENGTHS = (("batch", 1), ("new_tokens", 1), ("past_tokens", 0), ("memory_tokens", 0))
+"""The lengths of a workload, and the least that each may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,11 @@ class Workload:
     latent: str | None = None
 
     def __post_init__(self) -> None:
-        check_length(self.batch, name="batch", least=1)
-        check_length(self.new_tokens, name="new_tokens", least=1)
-        check_length(self.past_tokens, name="past_tokens", least=0)
-        check_length(self.memory_tokens, name="memory_tokens", least=0)
+        for name, least in LENGTHS:
+            given = getattr(self, name)
+            if type(given) is not int or not least <= given <= LARGEST:
+                # A NumPy scalar would wrap around at 64 bits; as an int it stays exact.
+                object.__setattr__(self, name, checked_length(given, name=name, least=least))
         if self.counting not in COUNTINGS:
             _refuse_word(self.counting, COUNTINGS, name="counting")
         if self.logits not in LOGITS:
@@ -52,12 +55,10 @@ class Workload:
         return self.batch * self.new_tokens
 
 
-def check_length(value: int, *, name: str, least: int) -> None:
-    """Refuse a length that is no whole number between `least` and 10^15 (an array of a sweep passes)."""
-    if type(value) is int and least <= value <= LARGEST:
-        return
+def checked_length(value: int, *, name: str, least: int) -> int:
+    """`value` as an int between `least` and 10^15, or refused; an array of a sweep passes as it is."""
     if getattr(value, "shape", ()) != ():
-        return  # an array of a sweep
+        return value
     try:
         whole = None if isinstance(value, bool) else index(value)
     except TypeError:
@@ -68,6 +69,7 @@ def check_length(value: int, *, name: str, least: int) -> None:
         raise CostcalcError(
             f"{name} must be between {least} and {LARGEST:,}, got {shown(whole)}", hint=f"{name}={max(least, 1)}"
         )
+    return whole
 
 
 def _refuse_word(value: object, allowed: tuple[str | None, ...], *, name: str) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from costcalc.errors import CostcalcError, nearest
+from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.report.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
 from costcalc.report.screen import Screen
 
@@ -26,7 +26,7 @@ def known_format(word: str) -> str:
     if word.lower() not in FORMATS:
         close = nearest(word, FORMATS)
         hint = f"did you mean --format {close[0]}?" if close else f"--format takes one of: {', '.join(FORMATS)}"
-        raise CostcalcError(f"unknown format {word!r}", hint=hint)
+        raise CostcalcError(f"unknown format {shown(word)}", hint=hint)
     return word.lower()
 
 

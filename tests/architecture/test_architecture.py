@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from costcalc.architecture import Architecture, Block, Stack
@@ -134,6 +135,23 @@ def test_a_published_figure_is_kept_as_it_is_printed(made, published):
 def test_what_is_no_published_figure(refusal, published, shown):
     said = f'must be a whole number, or a figure as printed, such as "174.6B", got {shown}'
     assert str(refusal(published_parameters=published)) == said
+
+
+@pytest.mark.parametrize(
+    ("published", "passes"),
+    [
+        (1, True),
+        (8_030_261_248, True),
+        ("174.6B", True),
+        (0, False),
+        (1.5, False),
+        ("174.6 billion", False),
+        ([], False),
+    ],
+)
+def test_editors_judge_a_published_figure_as_the_model_does(published, passes):
+    schema = Architecture.model_json_schema()["properties"]["published_parameters"]
+    assert Draft202012Validator(schema).is_valid(published) is passes
 
 
 @pytest.mark.parametrize("key", ["name", "source"])

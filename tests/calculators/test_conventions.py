@@ -63,7 +63,9 @@ def test_a_plain_block_is_twelve_d_squared():
 
 def test_a_token_uses_some_of_the_experts():
     matmul = Matmul(EXPERTS.path, {"B·T": Tokens(), "D": 13, "F": 7}, times=3, of=EXPERTS.path)
-    assert rule_of_thumb(Inventory((EXPERTS, matmul), {})).layer_parameters == 546  # 2 x 13 x 7 x 3
+    assert (
+        rule_of_thumb(Inventory((EXPERTS, matmul), {"decoder": ("decoder.layers",) * 3})).layer_parameters == 546
+    )  # 2 x 13 x 7 x 3
 
 
 def test_only_vocabulary_tables_are_embeddings_here():
@@ -94,3 +96,10 @@ def test_six_operations_for_each_parameter_and_token(small):
 )
 def test_published_training_runs_by_this_rule(model, tokens, published):
     assert f"{six_nd_total(parameters(load(model).inventory), tokens):.2e}" == published
+
+
+def test_only_matrices_of_the_layers_count_as_matrices():
+    """A factorised embedding's projection stands below the layers: 3 layers of 2·13·37 + 4·13·13 = 1,638 = 4,914."""
+    layers = [{"repeat": 3, "attention": {"heads": 1}, "feed_forward": {"kind": "dense", "d_ff": 37}}]
+    spec = {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "embedding": {"width": 7}, "layers": layers}
+    assert rule_of_thumb(load(spec).inventory).layer_parameters == 4_914

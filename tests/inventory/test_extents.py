@@ -205,6 +205,12 @@ def test_pairs_of_arrays_are_those_of_one_pass_at_a_time(counting, limit):
     assert got.tolist() == one_by_one
 
 
+def test_arrays_of_python_numbers_are_exact_beyond_64_bits():
+    lengths = np.array([11, 10**12], dtype=object)
+    assert Pairs().of(Workload(new_tokens=lengths)).tolist() == [66, 500_000_000_000_500_000_000_000]
+    assert Context(window=13).of(Workload(new_tokens=lengths)).tolist() == [11, 13]
+
+
 def test_the_other_extents_take_arrays_too():
     sizes = {"batch": [1, 3, 5], "new_tokens": [11, 1, 7], "past_tokens": [0, 13, 2], "memory_tokens": [23, 29, 2]}
     swept = Workload(**{name: np.array(values) for name, values in sizes.items()})

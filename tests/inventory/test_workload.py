@@ -73,6 +73,13 @@ def test_a_numpy_whole_number_is_judged_like_any_other():
         Workload(batch=np.int64(-3))
 
 
+@pytest.mark.parametrize("name", SIZES)
+def test_a_numpy_whole_number_becomes_one_without_an_end(name):
+    """Kept as 64 bits, the FLOPs of 10 million tokens of an 8B model wrap round to a wrong number, with no error."""
+    size = getattr(Workload(**{name: np.int64(10**7)}), name)
+    assert (type(size), size) == (int, 10**7)
+
+
 def test_an_array_of_a_sweep_passes():
     w = Workload(batch=np.array([2, 3]), new_tokens=np.array([5, 7]))
     assert w.tokens.tolist() == [10, 21]

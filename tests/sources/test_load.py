@@ -125,6 +125,7 @@ def test_a_word_without_either_is_no_path(word):
     ("word", "hint"),
     [
         ("llama3-8b", "did you mean llama-3-8b or "),
+        ("llama", "did you mean "),
         ("gpt2-xxl", "did you mean gpt2-xl or "),
         ("mistral_7b", "did you mean mistral-7b-v0.1?"),
         ("qqqqqq", "costcalc presets lists what is bundled"),
@@ -138,6 +139,7 @@ def test_an_unknown_preset_names_the_nearest(refusal, word, hint):
     error = refusal(word)
     assert error.what.startswith("no preset is called '")
     assert len(error.what) < 80
+    assert error.hint.count(" or ") <= 2
     assert error.hint.startswith(hint)
 
 
@@ -286,6 +288,8 @@ def test_what_is_no_model(write, refusal, text, file, what):
     path = write(text, file)
     error = refusal(path)
     assert error.what == what
+    if what.startswith("a mapping"):
+        assert error.hint == "costcalc schema describes what to write"
     assert error.where.startswith(path)
 
 

@@ -659,6 +659,8 @@ def test_urgency_beats_the_order_in_which_things_are_found(refusal):
     assert refusal(data).what.startswith("unknown kind 'gatd'")
     del data["vocab_size"], layer["feed_forward"]["kind"]
     assert refusal(data).what.startswith("unknown key `hads`")
+    layer["attention"]["kind"] = "latent"
+    assert refusal(data).what.startswith("unknown kind 'latent'")
     layer["attention"] = {"heads": "x"}
     assert refusal(data).what.startswith("decoder.layers[0].attention.heads must be ")
 
@@ -683,7 +685,16 @@ def test_a_mapping_that_holds_itself(refusal):
     layers = [{"pattern": []}]
     layers[0]["pattern"] = layers
     error = refusal({"vocab_size": 19, "d_model": 12, "norm": "rmsnorm", "layers": layers})
-    assert error.what == "more than 50,000 values"
+    assert (error.what, error.hint) == ("more than 50,000 values", "use `repeat:` for equal layers")
+
+
+def test_fifty_thousand_values_and_one_more():
+    # 50,000 = the mapping, its three sizes and its list, a layer of 3 values, and a list of 49,992.
+    data = {"vocab_size": 19, "d_model": 12, "norm": "rmsnorm", "layers": [{"attention": {"heads": 6}}]}
+    for spare, what in ((49_991, "unknown key `spare`"), (49_992, "more than 50,000 values")):
+        with pytest.raises(CostcalcError) as caught:
+            validated({**data, "spare": [7] * spare}, Origin("x"))
+        assert caught.value.what.startswith(what)
 
 
 def test_keys_that_are_no_text(refusal):

@@ -47,6 +47,9 @@ def parser(request, monkeypatch):
         ("-13", -13),
         ("50_257", 50257),
         ("8_030_261_248", 8030261248),
+        ("1__0", 10),
+        ("1_", 1),
+        ("1_._5", 1.5),
         ("1e6", 1e6),
         ("5e5", 5e5),
         ("5E5", 5e5),
@@ -137,6 +140,7 @@ def test_a_thousand_digits_are_a_number_and_one_more_is_refused():
     assert _read("key: " + "9" * 1000) == {"key": 10**1000 - 1}
     error = _refused("key: " + "9" * 1001)
     assert (error.what, error.where) == ("a number of 1,001 digits", "model.yaml:1:6")
+    assert error.hint == "write a number below 10^12"
     assert _read("key: " + "x" * 1001) == {"key": "x" * 1001}
 
 
@@ -178,7 +182,7 @@ def test_a_second_document_is_refused(parser):
 )
 def test_a_key_written_twice(text, where, parser):
     error = _refused(text)
-    assert (error.what, error.where) == ("`a` is written twice", where)
+    assert (error.what, error.where, error.hint) == ("`a` is written twice", where, "keep one of the two")
 
 
 def test_equal_keys_of_different_mappings_are_fine():
@@ -191,6 +195,7 @@ def test_equal_keys_of_different_mappings_are_fine():
 def test_a_key_that_is_no_word(text, parser):
     error = _refused(text)
     assert error.what == "a key must be a word, not a list, a mapping or an alias"
+    assert error.hint == "write `key: value`"
     assert error.where.startswith("model.yaml:")
 
 
@@ -243,7 +248,7 @@ def test_a_merged_mapping_stays_as_it_was():
 @pytest.mark.parametrize("merged", ["5", "x", "[1]", "", "[[]]", "[{a: 1}, 2]"])
 def test_a_merge_of_what_is_no_mapping(merged, parser):
     error = _refused(f"k: 1\n<<: {merged}\n")
-    assert error.what == "`<<` takes a mapping"
+    assert (error.what, error.hint) == ("`<<` takes a mapping", "write `<<: *name` of a mapping")
     assert error.where.startswith("model.yaml:2:") or not merged  # an empty value stands at the end of its line
 
 
@@ -255,7 +260,11 @@ def test_a_merge_of_what_is_no_mapping(merged, parser):
 def test_tags_are_refused(tag, value, parser):
     error = _refused(f"a: 1\nb: {tag} {value}\n")
     assert error.what.startswith("the YAML tag '")
-    assert error.where == "model.yaml:2:4"
+    assert (error.where, error.hint) == ("model.yaml:2:4", "remove the tag")
+
+
+def test_the_tag_that_says_nothing_is_read_over(parser):
+    assert _read("a: ! rope\nb: ! [13]\n") == {"a": "rope", "b": [13]}
 
 
 def test_a_tag_on_a_key_or_on_the_document():
@@ -278,7 +287,7 @@ def test_ten_thousand_values_and_one_more():
     error = _refused("a: [" + "1," * 9998 + "]")
     assert error.what == "more than 10,000 values, aliases expanded"
     assert error.where == f"model.yaml:1:{5 + 2 * 9997}"
-    assert "repeat" in error.hint
+    assert error.hint == "use `repeat:` for equal layers"
 
 
 def test_aliases_count_as_what_they_expand_to():
@@ -287,6 +296,9 @@ def test_aliases_count_as_what_they_expand_to():
     fits = (10_000 - 1 - 11 - 2) // 10
     assert len(_read(text.format(",".join(["*a"] * fits)))["b"]) == fits
     assert "more than 10,000" in _refused(text.format(",".join(["*a"] * (fits + 1)))).what
+    # An alias of one value is worth one: the mapping, its key, its list, 7 and 9,996 more of it.
+    assert len(_read("a: [&a 7" + ",*a" * 9996 + "]")["a"]) == 9997
+    assert "more than 10,000" in _refused("a: [&a 7" + ",*a" * 9997 + "]").what
 
 
 def test_an_alias_bomb(parser):
@@ -311,6 +323,7 @@ def test_sixty_levels_and_one_more(parser):
     assert data == 7
     error = _refused("[" * 61 + "]" * 61)
     assert (error.what, error.where) == ("nested deeper than 60 levels", "model.yaml:1:61")
+    assert error.hint == "write it flatter"
 
 
 @pytest.mark.parametrize(
