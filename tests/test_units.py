@@ -198,3 +198,11 @@ def test_a_printed_count(text):
 )
 def test_not_a_printed_count(text):
     assert not is_printed_count(text)
+
+
+def test_a_length_has_a_least():
+    assert parse_length("1", name="--batch") == 1
+    assert parse_length("0", name="--past-tokens", least=0) == 0
+    with pytest.raises(CostcalcError) as caught:
+        parse_length("0", name="--batch")
+    assert caught.value.what == "--batch must be at least 1, got '0'"

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+import costcalc
 from costcalc.architecture.places import At
 from costcalc.architecture.positions import (
     LearnedPositions,
@@ -101,3 +102,15 @@ def test_the_kind_picks_the_positions(written, positions):
 def test_positions_that_are_refused(written):
     with pytest.raises(ValidationError):
         TypeAdapter(Positions).validate_python(written)
+
+
+def test_a_stored_table_of_sinusoids_is_held_by_the_model():
+    """V·D + length·D with V = 19, length = 11, D = 13, and one layer of 2·13·37: 247 + 143 + 962 + 247 of the head."""
+    spec = {"vocab_size": 19, "d_model": 13, "norm": {"kind": "rmsnorm", "weight": False}}
+    layers = [{"feed_forward": {"d_ff": 37}}]
+    counts = {}
+    for stored in ("no", "frozen", "buffer"):
+        positions = {"kind": "sinusoidal", "stored": stored, "length": 11}
+        counted = costcalc.parameters(costcalc.load({**spec, "positions": positions, "layers": layers}))
+        counts[stored] = (counted.total, counted.trainable, counted.buffers)
+    assert counts == {"no": (1_456, 1_456, 0), "frozen": (1_599, 1_456, 0), "buffer": (1_456, 1_456, 143)}

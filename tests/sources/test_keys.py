@@ -127,3 +127,8 @@ def test_written_paths_go_from_the_place_itself_to_where_it_may_come_from(where,
     got = list(dict.fromkeys(written_paths(where)))
     assert [path for path in got if path in paths] == paths
     assert got[0] == where
+
+
+def test_a_key_of_the_stack_does_not_come_from_the_defaults_for_its_layers():
+    assert ("decoder", "block", "norm") not in list(written_paths(("decoder", "norm")))
+    assert ("decoder", "block", "norm") in list(written_paths(("decoder", "layers", 0, "norm")))

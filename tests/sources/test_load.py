@@ -439,12 +439,12 @@ def test_a_corrupted_preset_is_answered_or_refused(name):
     rng = random.Random(name)
     base = _presets()[name]
     answered = 0
-    for _ in range(70):
+    for _ in range(50):
         data = copy.deepcopy(base)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             _corrupt(data, rng)
         answered += _answers_or_refuses(data)
-    assert 0 < answered < 50  # both happen, so the corruption bites and does not always kill
+    assert 0 < answered < 40  # both happen, so the corruption bites and does not always kill
 
 
 @pytest.mark.parametrize("model_type", CLASSES)
@@ -452,12 +452,12 @@ def test_a_corrupted_config_is_answered_or_refused(model_type):
     rng = random.Random(model_type)
     bases = _configs()[model_type]
     answered = 0
-    for _ in range(150):
+    for _ in range(100):
         data = copy.deepcopy(rng.choice(bases))
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             _corrupt(data, rng)
         answered += _answers_or_refuses(data)
-    assert 0 < answered < 125
+    assert 0 < answered < 90
 
 
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:20])
@@ -490,7 +490,7 @@ PIECES += [
 def test_corrupted_text_is_answered_or_refused(write, text):
     rng = random.Random(len(text))
     file = "config.json" if text.startswith("{") else "model.yaml"
-    for _ in range(70):
+    for _ in range(50):
         raw = text.encode("utf-8")
         for _ in range(rng.choice((1, 1, 2))):
             start = rng.randrange(len(raw))

@@ -190,6 +190,12 @@ def test_a_head_dim_that_is_rounded_down(model_type, width, head_dim):
     assert load(config).groups[0].block.attention.head_dim == head_dim
 
 
+@pytest.mark.parametrize("model_type", ["mistral", "qwen2"])
+def test_more_heads_than_width(refusal, model_type):
+    """Rounded down, a head would have no number at all."""
+    refusal({key: value for key, value in {**SMALL[model_type], "hidden_size": 5}.items() if key != "head_dim"})
+
+
 @pytest.mark.parametrize("model_type", ["llama", "gemma2"])
 def test_a_width_that_is_no_multiple_of_the_heads(refusal, model_type):
     error = refusal({**SMALL[model_type], "hidden_size": 43})
@@ -595,6 +601,12 @@ def test_the_causal_class_of_another_type(refusal):
     assert "MistralForCausalLM" in refusal({**SMALL["llama"], "architectures": ["MistralForCausalLM"]}).what
 
 
+def test_custom_code_that_does_not_say_which_class(refusal):
+    for model_type, config in SMALL.items():
+        error = refusal({**config, "auto_map": {"AutoModelForCausalLM": "modeling.Mine"}})
+        assert error.what == "`auto_map` names code of its own, which is not read", model_type
+
+
 SANTACODER = {
     "activation_function": "gelu_fast",
     "architectures": ["GPT2LMHeadCustomModel"],
@@ -730,3 +742,8 @@ def test_sizes_that_are_no_sizes(refusal, value):
 def test_heads_that_do_not_divide(refusal):
     assert "heads 6 is not a multiple of kv_heads 4" in refusal({**SMALL["llama"], "num_key_value_heads": 4}).what
     assert "d_model 43 is not a multiple of heads 6" in refusal({**GPT2, "n_embd": 43}).what
+
+
+def test_custom_code_without_a_stock_class_is_refused(refusal):
+    config = {**SMALL["llama"], "auto_map": {"AutoModelForCausalLM": "modeling_own.OwnForCausalLM"}}
+    assert "auto_map" in refusal(config).what
