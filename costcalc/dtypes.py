@@ -38,6 +38,7 @@ ALIASES = {
     "bfloat16": "bf16",
     "fp8_e4m3": "fp8",
     "fp8_e5m2": "fp8",
+    "float8": "fp8",
     "float8_e4m3fn": "fp8",
     "float8_e5m2": "fp8",
     "i8": "int8",
@@ -46,14 +47,19 @@ ALIASES = {
 
 
 def canonical_dtype(name: str) -> str:
-    """`bfloat16` -> `bf16`; an unknown name is refused with the nearest known one."""
+    """`bfloat16` -> `bf16`; an unknown name is refused with the known ones (bf16 for fp16 would be a guess)."""
     folded = name.strip().lower() if isinstance(name, str) else str(name)
     folded = ALIASES.get(folded, folded)
     if folded not in DTYPES:
-        close = nearest(folded, [*DTYPES, *ALIASES])
-        hint = f"did you mean {close[0]}?" if close else f"one of: {', '.join(DTYPES)}"
+        # fp4 is near fp64 in letters only: what is suggested has the same digits.
+        near = [word for word in nearest(folded, [*DTYPES, *ALIASES], count=5) if _digits(word) == _digits(folded)]
+        hint = f"did you mean {near[0]}?" if near else f"one of: {', '.join(DTYPES)}"
         raise CostcalcError(f"unknown dtype {shown(name)}", hint=hint)
     return folded
+
+
+def _digits(word: str) -> list[str]:
+    return sorted(character for character in word if character.isdigit())
 
 
 def bytes_for(elements: int, dtype: str) -> int:

@@ -216,7 +216,10 @@ def test_kv_cache_refuses_a_batch_of_nothing():
 def test_kv_cache_refuses_an_unknown_dtype_with_the_nearest():
     with pytest.raises(costcalc.CostcalcError, match="bf17") as caught:
         costcalc.kv_cache(costcalc.load(TINY), 7, dtype="bf17")
-    assert caught.value.hint == "did you mean bf16?"
+    assert (
+        caught.value.hint
+        == "one of: fp64, fp32, fp16, bf16, fp8, int8, int4, q8_0, q5_1, q5_0, q4_1, q4_0, mxfp8, mxfp4"
+    )
 
 
 def test_two_numbers_cannot_be_swapped():

@@ -27,7 +27,7 @@ def test_one_of_a_thing_and_several():
         (999_996, "parameters", "1.00 M"),  # not 1000.00 K
         (2 * 10**12, "parameters", "2.00 T"),
         (10**15, "parameters", "1,000.00 T"),  # no letter beyond T
-        (536_870_912, "elements", "536.87 M"),
+        (536_870_912, "elements", "536,870,912"),
         (1_023, "bytes", "1,023 B"),
         (1_024, "bytes", "1.00 KiB"),
         (131_072, "bytes", "128.00 KiB"),

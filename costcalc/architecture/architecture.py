@@ -39,7 +39,9 @@ Line = Annotated[str, Field(strict=True, max_length=300), AfterValidator(_one_li
 Published = Annotated[
     int | str,
     PlainValidator(_published),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": PRINTED_COUNT}]}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": f"{PRINTED_COUNT}|^[0-9_]+$"}]}
+    ),
 ]
 
 
@@ -72,6 +74,13 @@ class Architecture(Component):
         self.decoder.check(("decoder",), self.d_model)
         _ = self._groups  # two different layers of one name are found here
         return self
+
+    def __copy__(self) -> Architecture:
+        """A copy without what was derived, since `model_copy(update=...)` changes fields under it."""
+        copied = super().__copy__()
+        for name in ("inventory", "_groups"):
+            copied.__dict__.pop(name, None)
+        return copied
 
     @cached_property
     def _groups(self) -> tuple[list[Group], tuple[str, ...]]:

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from costcalc.architecture.component import Component, Rule, Size
 from costcalc.architecture.places import At
 from costcalc.inventory import Record
 
-PositiveFloat = Annotated[float, Field(strict=True, gt=0, lt=1e30, allow_inf_nan=False)]
+PositiveFloat = Annotated[
+    float,
+    Field(strict=True, gt=0, lt=1e30, allow_inf_nan=False),
+    # 5e5 is text to a YAML 1.1 editor, and a number to us.
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+[eE]"}]}
+    ),
+]
 
 
 class NoPositions(Component):

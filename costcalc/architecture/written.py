@@ -68,13 +68,13 @@ def _full_stack(stack: Mapping) -> Mapping:
 
 
 def _entries(layers: Any) -> int:
-    if not isinstance(layers, list):
+    if not isinstance(layers, (list, tuple)):
         return 0
     return sum(1 + _entries(layer.get("pattern")) if isinstance(layer, dict) else 1 for layer in layers)
 
 
 def _full_layers(layers: Any, defaults: Mapping) -> Any:
-    if not isinstance(layers, list):
+    if not isinstance(layers, (list, tuple)):
         return layers
     return [_full_layer(layer, defaults) for layer in layers]
 

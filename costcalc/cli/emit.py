@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -91,10 +92,14 @@ def write_file(text: str, output: str) -> None:
     """The file whole or not at all: a temporary one beside it is renamed over it."""
     path = Path(output)
     try:
+        if output.endswith(("/", os.sep)):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-            path.write_text(text, encoding="utf-8")
+            _write_into(path, text)
             return
         target = path.resolve()
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, "Permission denied")
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
@@ -104,11 +109,19 @@ def write_file(text: str, output: str) -> None:
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link to itself, before Python 3.13
         reason = getattr(error, "strerror", None) or "not a path"
         raise CostcalcError(
             f"cannot be written: {reason}", where=output, hint="give a file in a folder you may write to"
         ) from None
+
+
+def _write_into(path: Path, text: str) -> None:
+    """Into a device or a pipe; a pipe that nobody reads is refused, not waited for."""
+    handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _mode_for(target: Path) -> int:

@@ -25,8 +25,9 @@ def run(
     version: Version = False,
     debug: Debug = False,
 ) -> None:
-    """KV-cache memory at a context, and what the next token adds. Exact: what the maths needs, not what an engine
-    reserves in pages; a window layer holds min(context, window).
+    """KV-cache memory at a context, and what the next token adds.
+
+    Exact: what the maths needs, not what an engine reserves in pages; a window layer holds min(context, window).
     """
     del version, debug
     dtype = canonical_dtype(dtype)

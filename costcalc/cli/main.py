@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -68,26 +69,38 @@ def root(context: typer.Context, version: Version = False, debug: Debug = False)
 
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code."""
+    for name in ("COLUMNS", "TERMINAL_WIDTH"):  # rich takes them on trust
+        if not re.fullmatch(r"[1-9]\d{0,3}", os.environ.get(name, "1"), re.ASCII):
+            del os.environ[name]
     try:
         result = typer.main.get_command(app).main(args=arguments, prog_name="costcalc", standalone_mode=False)
-    except CostcalcError as error:
-        return complain(str(error), error.hint)
     except (KeyboardInterrupt, typer.Abort):
         print("\ncostcalc: stopped", file=sys.stderr)
         return 130
+    except SystemExit:
+        return 0  # the framework's way to say that the reader of a help page has gone
     except Exception as error:
-        if hasattr(error, "format_message"):  # a usage error of typer
-            return complain(_usage(error), _usage_hint(error, arguments))
-        if "--debug" in arguments:
-            raise
-        reason = " ".join(str(error).split())[:200]
-        print(f"costcalc: internal error: {type(error).__name__}: {reason} (--debug shows where)", file=sys.stderr)
-        return 3
+        return _failed(error, arguments)
     return result if isinstance(result, int) else 0
+
+
+def _failed(error: Exception, arguments: list[str]) -> int:
+    """Say what went wrong; the exit code, 2 for the input and 3 for our bug."""
+    if isinstance(error, CostcalcError):
+        return complain(str(error), error.hint)
+    if hasattr(error, "format_message"):  # a usage error of typer
+        return complain(_usage(error), _usage_hint(error, arguments))
+    if "--debug" in arguments:
+        raise error
+    reason = " ".join(str(error).split())[:200]
+    print(f"costcalc: internal error: {type(error).__name__}: {reason} (--debug shows where)", file=sys.stderr)
+    return 3
 
 
 def complain(what: str, hint: str) -> int:
     """Two lines on standard error: what and where, then what to type. The exit code."""
+    if sys.stderr is None:
+        return 2
     encoding = sys.stderr.encoding or "ascii"
     for line in (f"error: {what}", f" hint: {hint}" if hint else ""):
         if line:

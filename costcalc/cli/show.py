@@ -154,7 +154,7 @@ def _thumb(rule: RuleOfThumb) -> dict[str, Cell]:
         "matrices of the layers": Quantity(rule.layer_parameters, "parameters"),
         "vocabulary tables": Quantity(rule.embedding_parameters, "parameters"),
         "both": Quantity(rule.total_parameters, "parameters"),
-        "2 FLOPs a matrix weight": Quantity(rule.forward_flops_per_token, "FLOPs"),
+        "forward, 2 FLOPs a weight": Quantity(rule.forward_flops_per_token, "FLOPs"),
         "16-bit cache a token": Quantity(rule.kv_bytes_per_token, "bytes"),
     }
 

@@ -21,6 +21,8 @@ def render(report: Report, screen: Screen) -> str:
         for row in table.rows:
             cells = dict(zip(table.columns, map(_plain, row.cells), strict=True))
             writer.writerow([table.title, row.label.strip(), _unit(row), *(cells.get(name, "") for name in names)])
+    for note in report.notes:  # a number without its assumptions would be another number
+        writer.writerow(["note", note, "", *("" for _ in names)])
     return out.getvalue()
 
 

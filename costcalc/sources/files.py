@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 from pathlib import Path
 
 from costcalc.errors import CostcalcError
 
 MOST_BYTES = 16 * 2**20
+LONGEST_WAIT = 3.0
+"""Seconds for the first byte of a pipe."""
 
 
 def read_text(source: str) -> str:
@@ -42,7 +46,23 @@ def is_file(path: str) -> bool:
 def _stdin() -> bytes:
     if sys.stdin is None:
         raise CostcalcError("closed", where="standard input", hint="cat model.yaml | costcalc params -")
-    return sys.stdin.buffer.read(MOST_BYTES + 1)
+    try:
+        return sys.stdin.buffer.read(MOST_BYTES + 1)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+        raise CostcalcError(reason, where="standard input", hint="cat model.yaml | costcalc params -") from None
+
+
+def _pipe(path: Path) -> bytes:
+    """What comes through a named pipe, such as a shell's <(command); one that nobody writes to is not waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        if not select.select([handle], [], [], LONGEST_WAIT)[0]:
+            raise CostcalcError(
+                "a pipe that nothing comes through", where=str(path), hint="give a file, or - for stdin"
+            )
+        os.set_blocking(handle, True)
+        return file.read(MOST_BYTES + 1)
 
 
 def _file(source: str) -> bytes:
@@ -52,6 +72,8 @@ def _file(source: str) -> bytes:
             inside = path / "config.json"
             hint = f"give the file: {inside}" if inside.is_file() else "give a YAML file or a config.json"
             raise CostcalcError("a directory", where=source, hint=hint)
+        if path.is_fifo():
+            return _pipe(path)
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except FileNotFoundError:

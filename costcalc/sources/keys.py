@@ -34,7 +34,8 @@ def kinds_at(where: Where) -> list[str]:
 
 def homes_of(key: str) -> list[str]:
     """The places that have a key of this name, such as 'attention' for `heads`."""
-    return [home for home, cls in _places(Architecture, "the top level") if key in cls.model_fields]
+    places = _places(Architecture, "the top level")
+    return list(dict.fromkeys(home for home, cls in places if key in cls.model_fields))
 
 
 def written_paths(where: Where) -> Iterator[Where]:

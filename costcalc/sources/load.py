@@ -18,6 +18,8 @@ from costcalc.sources.validation import Origin, validated
 from costcalc.sources.yaml_text import read_yaml
 
 MAPPING = Origin("the mapping")
+CONFIG_KEYS = {"model_type", "architectures", "hidden_size", "n_embd"}
+"""Keys that only a config.json has."""
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Architecture:
@@ -107,7 +109,7 @@ def _from_data(data: Any, origin: Origin, name: str) -> Architecture:
             where=origin.label,
             hint="costcalc schema describes what to write",
         )
-    if "model_type" in data or "architectures" in data:
+    if not CONFIG_KEYS.isdisjoint(data):
         data = _config_reader()(data, label=origin.label)
     if "name" not in data:
         data["name"] = name[:300] if name.isprintable() and name.strip() else "model"

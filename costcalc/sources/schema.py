@@ -6,6 +6,7 @@ that may come from a default elsewhere is not required here; `costcalc` itself c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from costcalc.architecture import Architecture
@@ -20,13 +21,13 @@ def written_schema() -> Schema:
     defs: dict[str, Schema] = made["$defs"]
     required = {name: definition.get("required", []) for name, definition in defs.items()}
     for definition in defs.values():
-        _loosen(definition)
+        _loosen(definition, defs)
     for name in ("Block", "Stack"):
         properties = defs[name]["properties"]
         defs[name]["properties"] = {k: v if k in required[name] else _or_null(v) for k, v in properties.items()}
     defs["Stack"]["properties"]["block"] = _or_null({"$ref": "#/$defs/Block"})
     top = {key: value for key, value in made.items() if key != "$defs"}
-    top["properties"] = {key: _with_words(key, value) for key, value in top["properties"].items()}
+    top["properties"] = {key: _with_words(key, value, defs) for key, value in top["properties"].items()}
     stack = defs["Stack"]["properties"]
     top["properties"].update({key: stack[key] for key in ("layers", *STACK_KEYS)})
     top["required"] = [key for key in top["required"] if key != "decoder"]
@@ -35,26 +36,29 @@ def written_schema() -> Schema:
     return schema
 
 
-def _loosen(definition: Schema) -> None:
+def _loosen(definition: Schema, defs: dict[str, Schema]) -> None:
     definition.pop("required", None)
     if "properties" in definition:
-        definition["properties"] = {key: _with_words(key, value) for key, value in definition["properties"].items()}
+        definition["properties"] = {
+            key: _with_words(key, value, defs) for key, value in definition["properties"].items()
+        }
 
 
-def _with_words(key: str, value: Schema) -> Schema:
+def _with_words(key: str, value: Schema, defs: dict[str, Schema]) -> Schema:
     """A key of several kinds also takes a bare word."""
     if key not in KINDS:
         return value
-    kinds = list(_kinds(value))
-    words = {"enum": kinds} if kinds else {"type": "string"}
+    words = {"enum": list(_kinds(value, defs))}
     described: Schema = {name: value[name] for name in ("title", "description", "default") if name in value}
     return {"anyOf": [words, {k: v for k, v in value.items() if k not in described}], **described}
 
 
-def _kinds(value: Schema) -> Any:
+def _kinds(value: Schema, defs: dict[str, Schema]) -> Iterator[str]:
     yield from value.get("discriminator", {}).get("mapping", {})
     for option in value.get("anyOf", []):
-        yield from _kinds(option)
+        yield from _kinds(option, defs)
+    if "$ref" in value:  # a key of one kind so far has no discriminator
+        yield defs[value["$ref"].rpartition("/")[2]]["properties"]["kind"]["const"]
 
 
 def _or_null(value: Schema) -> Schema:
@@ -84,7 +88,8 @@ def schema_rows(schema: Schema) -> list[tuple[str, str, str]]:
 
 def _takes(value: Schema) -> str:
     if "anyOf" in value:
-        return " | ".join(dict.fromkeys(_takes(option) for option in value["anyOf"]))
+        takes = " | ".join(_takes(option) for option in value["anyOf"])
+        return " | ".join(dict.fromkeys(takes.split(" | ")))
     if "enum" in value:
         return " | ".join(str(word).lower() if isinstance(word, bool) else str(word) for word in value["enum"])
     if "$ref" in value:

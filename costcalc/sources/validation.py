@@ -133,7 +133,7 @@ def _unknown_key(problem: _Problem) -> tuple[str, str]:
     container = problem.where[:-1]
     known = known_keys(container, problem.data)
     close, homes = nearest(problem.key, known), homes_of(problem.key)
-    if homes:
+    if len(homes) == 1:
         hint = f"`{problem.key}` belongs in {homes[0]}"
     elif close:
         hint = f"did you mean `{close[0]}`?"

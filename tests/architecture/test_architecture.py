@@ -3,6 +3,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
+import costcalc
 from costcalc.architecture import Architecture, Block, Stack
 from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.feed_forward import Gated
@@ -239,3 +240,15 @@ def test_a_sweep_of_whole_models_gives_the_numbers_of_one_at_a_time():
                 Cached: lambda r: r.elements(one_pass),
             }[type(single)]
             assert (many.path, count(many)[index]) == (single.path, count(single))
+
+
+def test_a_changed_copy_states_its_own_records():
+    """V·D of one table: 19·13 becomes 23·13."""
+    made = costcalc.load(
+        {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "tie_embeddings": True, "layers": [LAYER]}
+    )
+    total = costcalc.parameters(made).total
+    assert costcalc.parameters(made.model_copy(update={"vocab_size": 23})).total == total + 4 * 13
+
+
+LAYER = {"feed_forward": {"d_ff": 37}}

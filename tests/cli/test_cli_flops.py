@@ -117,7 +117,7 @@ def test_several_models_are_columns_without_shares(fine, tiny, windowed):
     # Windowed: weights 2·(5·(1,040 + 962) + 247) = 20,514 a token; 120 a pair, of which a window of 5 leaves 15 + 2·5.
     assert rows[1] == ["FLOPs", "new tokens", "tokens", "7", "7"]
     assert rows[2] == ["FLOPs", "forward", "FLOPs", "117824", str(7 * 20_514 + 120 * (4 * 25 + 28))]
-    assert {row[0] for row in rows} == {"section", "FLOPs"}
+    assert {row[0] for row in rows} == {"section", "FLOPs", "note"}
 
 
 def test_prefill_is_the_sum_of_decode_steps(fine, windowed):

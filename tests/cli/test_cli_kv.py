@@ -47,6 +47,7 @@ def test_the_rows(fine, tiny):
         ["KV cache", "cache", "bytes", "1680"],
         ["KV cache", "next token adds", "bytes", "240"],
         ["KV cache", "keys and values", "elements", "840"],
+        ["note", "2 sequences, bf16; exact, before an engine's paging", "", ""],
     ]
 
 
@@ -101,7 +102,8 @@ def test_a_model_without_a_context_needs_one(refused, windowed):
 
 
 @pytest.mark.parametrize(
-    ("word", "hint"), [("bf17", "bf16"), ("q8", "q8_0"), ("float23", "float"), ("zzz", "bf16, fp8")]
+    ("word", "hint"),
+    [("bf17", "bf16"), ("q8", "q8_0"), ("float23", "float32"), ("fp4", "mxfp4"), ("zzz", "bf16, fp8")],
 )
 @pytest.mark.parametrize("command", ["kv", "show"])
 def test_an_unknown_dtype_is_refused_with_the_nearest(refused, command, word, hint):

@@ -244,7 +244,7 @@ def test_forced_colour_through_a_pipe_has_no_width(fine, monkeypatch):
     assert "\n" not in without_codes(fine("params", "7b", "8b", "gpt2")).partition("\n\n")[0]
 
 
-@pytest.mark.parametrize(("columns", "width"), [("57", 57), ("40", 40), ("39", 40), ("-3", 40), ("wide", 80)])
+@pytest.mark.parametrize(("columns", "width"), [("57", 57), ("40", 40), ("39", 40), ("-3", 80), ("wide", 80)])
 def test_the_width_is_that_of_the_terminal(fine, terminal, columns, width):
     """The longest line is a title that needs more than one: it is folded at the width, 40 at least, 80 if unknown."""
     terminal(columns)

@@ -38,6 +38,7 @@ def test_every_row_has_every_column():
         "parameters,ratio,,0.666667,\n"
         "parameters,percent,,0.125000,\n"
         "by part,all,parameters,7,1.000000\n"
+        "note,a note,,,\n"
     )
 
 
@@ -49,9 +50,10 @@ def test_a_row_of_several_units_has_none():
 @pytest.mark.parametrize("name", ["a,b", 'say "a"', "[red]a", "a|b", " a ", "模型"])
 def test_a_name_comes_back_as_it_was(name):
     table = Table(name, (name,), (Row(name, (name,)),))
-    head, row = csv.reader(io.StringIO(text_of(table)))
+    head, row, note = csv.reader(io.StringIO(text_of(table)))
     assert head == ["section", "quantity", "unit", name]
     assert row == [name, name.strip(), "", name]
+    assert note == ["note", "a note", "", ""]
 
 
 def test_indented_labels_lose_their_indent():

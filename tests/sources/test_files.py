@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,9 @@ def test_standard_input_that_is_closed(monkeypatch):
     error = _refused("-")
     assert (error.what, error.where) == ("closed", "standard input")
     assert error.hint.endswith("costcalc params -")
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("costcalc.sources.files.LONGEST_WAIT", 0.05)
+    os.mkfifo(tmp_path / "pipe.yaml")
+    assert _refused(str(tmp_path / "pipe.yaml")).what == "a pipe that nothing comes through"

@@ -195,7 +195,10 @@ def test_a_mapping_is_called_model():
 
 def test_source_says_where_a_config_came_from(write):
     path = write(json.dumps(LLAMA), "folder/config.json")
-    assert load(path).source == load(LLAMA).source == "config.json of model type llama"
+    written = "config.json of model type llama"
+    assert load(path).source == load(LLAMA).source
+    assert load(LLAMA).source.startswith(f"{written}; class defaults for hidden_act, ")
+    assert "hidden_size" not in load(LLAMA).source
 
 
 @pytest.mark.parametrize("text", [SMALL, json.dumps(read_yaml(SMALL, "").data), json.dumps(LLAMA)])

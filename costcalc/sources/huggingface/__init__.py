@@ -34,7 +34,9 @@ def read_config(data: dict[str, Any], *, label: str) -> FullForm:
     _check_class(config, lineage.CLASSES[model_type])
     written: dict[str, Any] = lineage.READERS[model_type](config)
     config.refuse_unread()
-    return FullForm(source=f"config.json of model type {model_type}", **written)
+    assumed = ", ".join(config.assumed())
+    source = f"config.json of model type {model_type}" + (f"; class defaults for {assumed}" if assumed else "")
+    return FullForm(source=source, **written)
 
 
 def _check_class(config: Config, causal_class: str) -> None:

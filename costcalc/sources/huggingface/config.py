@@ -117,6 +117,12 @@ class Config:
                 )
         return types
 
+    def assumed(self) -> list[str]:
+        """Keys that were read but not written, so that the class's default stands in."""
+        return [
+            key for key, value in self.defaults.items() if value is not None and key in self.read - self.data.keys()
+        ]
+
     def refuse_unread(self) -> None:
         """Refuse the first key that could change a cost and that nobody read."""
         for key in self.data:

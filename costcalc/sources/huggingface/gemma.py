@@ -20,6 +20,7 @@ def read_gemma2(config: Config) -> Written:
     width_per_head(config)  # the class insists that it divides, although head_dim is free
     types = config.layer_types(layers, (FULL, SLIDING)) or [FULL if layer % 2 else SLIDING for layer in range(layers)]
     window = config.size_or_none("sliding_window")
+    config.expect("use_sliding_window", None, True)  # engines differ on whether it beats the size in this family
     config.expect("sliding_window_size", None, window)  # an older name, which real files write beside the new one
     return llama_like(
         config,

@@ -16,6 +16,8 @@ from costcalc.sources.huggingface.decoder import (
 def read_mistral(config: Config) -> Written:
     """`sliding_window` in every layer; where the key is absent it is the class default of 4,096."""
     layers, window = layer_count(config), config.size_or_none("sliding_window")
+    if window is not None:
+        config.expect("use_sliding_window", None, True)  # engines differ on whether it beats the size in this family
     config.layer_types(layers, (FULL if window is None else SLIDING,))
     return llama_like(
         config,

@@ -23,7 +23,7 @@ LOOKED_AT = {"rope_theta", "rope_parameters"}
 READ_BY = {
     "attention_bias": ("llama", "qwen3", "gemma2"),
     "mlp_bias": ("llama",),
-    "use_sliding_window": ("qwen2", "qwen3"),
+    "use_sliding_window": ("mistral", "qwen2", "qwen3", "gemma2"),
     "hidden_act": ("llama", "mistral", "qwen2", "qwen3"),
     "add_cross_attention": ("gpt2",),
 }
