@@ -91,7 +91,7 @@ def _decimal(digits: str) -> tuple[int, int]:
 
 
 def matches_printed(value: int, printed: int | str) -> bool:
-    """Whether `value` rounds to a published figure at the digits that were printed: 174,604,320,768 matches '174.6B'.
+    """Whether `value` rounds to a published figure at the digits that were printed: 174,604,259,328 matches '174.6B'.
 
     A half may be rounded either way, since sources differ.
     """

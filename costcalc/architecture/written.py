@@ -41,7 +41,7 @@ def full_form(written: object) -> object:
         return written
     if "encoder" in written:
         raise RuleError("only decoders are read so far", ("encoder",), "describe the `decoder:` alone")
-    top = {key: _with_kinds(key, value) for key, value in written.items()}
+    top = dict(written)
     if "layers" in top:
         if "decoder" in top:
             raise RuleError(
@@ -50,21 +50,21 @@ def full_form(written: object) -> object:
         top["decoder"] = {"layers": top.pop("layers")}
     found = {key: top.pop(key) for key in STACK_KEYS if key in top}
     defaults = {key: value for key, value in found.items() if value is not None}
-    for name in STACKS:
-        if isinstance(top.get(name), dict):
-            top[name] = _full_stack(_merged(defaults, top[name]))
-    return top
+    return {
+        key: _full_stack(_merged(defaults, value)) if key in STACKS and isinstance(value, dict) else _full(key, value)
+        for key, value in top.items()
+    }
 
 
 def _full_stack(stack: Mapping) -> Mapping:
-    block = stack.pop("block", {})
+    block, layers = stack.pop("block", {}), stack.pop("layers", None)
     if not isinstance(block, dict):
         raise RuleError("must be a mapping of defaults for the layers", ("decoder", "block"), "write keys of a layer")
-    defaults = _merged({key: stack[key] for key in LAYER_KEYS if key in stack}, block)
-    if _entries(stack.get("layers")) > MOST_ENTRIES:
+    if _entries(layers) > MOST_ENTRIES:
         raise RuleError(f"more than {MOST_ENTRIES:,} layers are written out", ("decoder", "layers"), "use `repeat:`")
-    stack["layers"] = _full_layers(stack.get("layers"), defaults)
-    return stack
+    defaults = _merged({key: stack[key] for key in LAYER_KEYS if key in stack}, block)
+    own = {key: _full(key, value) for key, value in stack.items()}
+    return {**own, "layers": _full_layers(layers, defaults)}
 
 
 def _entries(layers: Any) -> int:
@@ -84,25 +84,28 @@ def _full_layer(layer: Any, defaults: Mapping) -> Any:
         return layer
     if "pattern" in layer:
         return {**layer, "pattern": _full_layers(layer["pattern"], defaults)}
-    return _merged(defaults, layer)
+    return {key: _full(key, value) for key, value in _merged(defaults, layer).items()}
 
 
 def _merged(base: Mapping, over: Mapping) -> Mapping:
-    """`over` on top of `base`, key by key and all the way down; a null takes the key away; another kind replaces."""
+    """`over` on top of `base`, key by key and all the way down; a null takes the key away; another kind replaces.
+
+    A default that names no kind is one for any kind: what does not fit is left for the component to refuse.
+    """
     result = dict(base)
     for key, written in over.items():
         value, below = _worded(key, written), _worded(key, result.get(key))
         if value is None:
             result.pop(key, None)
-        elif isinstance(below, dict) and isinstance(value, dict) and _same_kind(key, below, value):
+        elif isinstance(below, dict) and isinstance(value, dict) and _same_kind(below, value):
             result[key] = _merged(below, value)
         else:
-            result[key] = _with_kinds(key, value)
+            result[key] = value
     return result
 
 
-def _same_kind(key: str, below: Mapping, value: Mapping) -> bool:
-    return "kind" not in value or value["kind"] == below.get("kind", KINDS.get(key))
+def _same_kind(below: Mapping, value: Mapping) -> bool:
+    return "kind" not in value or "kind" not in below or value["kind"] == below["kind"]
 
 
 def _worded(key: str, value: Any) -> Any:
@@ -110,11 +113,11 @@ def _worded(key: str, value: Any) -> Any:
     return {"kind": value} if key in KINDS and isinstance(value, str) else value
 
 
-def _with_kinds(key: str, value: Any) -> Any:
+def _full(key: str, value: Any) -> Any:
     """Bare words and missing kinds spelled out, in this value and in whatever lies inside it."""
     value = _worded(key, value)
-    if not isinstance(value, dict) or key == "block" or key in STACKS:
-        return value  # a stack and its block are merged first
+    if not isinstance(value, dict):
+        return value
     if KINDS.get(key) is not None:
         value = {"kind": KINDS[key], **value}
-    return {name: _with_kinds(name, inner) for name, inner in value.items()}
+    return {name: _full(name, inner) for name, inner in value.items()}

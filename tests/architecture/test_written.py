@@ -307,3 +307,9 @@ def test_what_was_written_is_not_changed():
     full_form(written)
     full_form({"block": written["block"], "layers": written["decoder"]["layers"]})
     assert written == before
+
+
+def test_a_default_that_names_no_kind_is_one_for_any_kind():
+    """A bias for every feed-forward is not dropped because a layer's is gated; what does not fit is refused later."""
+    written = {"block": {"feed_forward": {"bias": True}}, "layers": [{"feed_forward": {"kind": "gated", "d_ff": 11}}]}
+    assert only_layer(written)["feed_forward"] == {"kind": "gated", "d_ff": 11, "bias": True}

@@ -23,6 +23,8 @@ LINEAGES = {
 }
 """model_type -> the module that reads it."""
 
+MOST_SAID = 8
+
 
 def read_config(data: dict[str, Any], *, label: str) -> FullForm:
     """The full form of the architecture that a config.json describes, or a refusal that names the key."""
@@ -34,9 +36,15 @@ def read_config(data: dict[str, Any], *, label: str) -> FullForm:
     _check_class(config, lineage.CLASSES[model_type])
     written: dict[str, Any] = lineage.READERS[model_type](config)
     config.refuse_unread()
-    assumed = ", ".join(config.assumed())
-    source = f"config.json of model type {model_type}" + (f"; class defaults for {assumed}" if assumed else "")
-    return FullForm(source=source, **written)
+    return FullForm(source=f"config.json of model type {model_type}{_defaults_said(config.assumed())}", **written)
+
+
+def _defaults_said(keys: list[str]) -> str:
+    """What the file left to its class, for the line that says where a model came from."""
+    if not keys:
+        return ""
+    more = f" and {len(keys) - MOST_SAID} more" if len(keys) > MOST_SAID else ""
+    return f"; class defaults for {', '.join(keys[:MOST_SAID])}{more}"
 
 
 def _check_class(config: Config, causal_class: str) -> None:
