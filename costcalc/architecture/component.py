@@ -38,7 +38,8 @@ class Component(BaseModel):
     Subclasses are final: a variant is a field value or a new kind, never a subclass of a kind.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Deferred: a part's own validator is built when it is first asked for, which at start-up only the whole's is.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """What must hold between the fields, as (condition, message); the message may name fields in braces.

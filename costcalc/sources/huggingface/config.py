@@ -119,9 +119,8 @@ class Config:
 
     def assumed(self) -> list[str]:
         """Keys that were read but not written, so that the class's default stands in."""
-        return [
-            key for key, value in self.defaults.items() if value is not None and key in self.read - self.data.keys()
-        ]
+        unwritten = self.read - self.data.keys()
+        return [key for key, value in self.defaults.items() if value is not None and key in unwritten]
 
     def refuse_unread(self) -> None:
         """Refuse the first key that could change a cost and that nobody read."""
