@@ -17,18 +17,22 @@ MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
     "dtypes": {"errors"},
+    "reference": set(),  # the second implementation leans on nothing of ours
     "inventory": GROUND,
     "architecture": GROUND | {"inventory"},
     "sources": GROUND | {"inventory", "architecture"},
     "calculators": GROUND | {"inventory"},  # never architecture: wanting it means that a record lacks a field
+    "verification": GROUND | {"reference", "inventory", "architecture"},
     "report": GROUND | {"inventory"},  # a renderer never sees a model
-    "cli": GROUND | {"inventory", "architecture", "sources", "calculators", "report", "version"},
+    "cli": GROUND | {"inventory", "architecture", "sources", "calculators", "verification", "report", "version"},
     "__main__": {"cli"},
 }
 LIBRARIES = {
     # room -> what it may import that Python does not bring along
     "architecture": {"pydantic"},
     "sources": {"pydantic", "pydantic_core", "yaml"},
+    "reference": {"numpy"},
+    "verification": {"numpy"},
     "report": {"rich"},
     "cli": {"typer"},
 }
@@ -116,6 +120,9 @@ def test_the_rooms_that_are_allowed_are_the_rooms_that_exist():
         ("report", "import_module('costcalc.calculators.flops')", ["costcalc.calculators.flops"]),
         ("report", "import_module(f'costcalc.sources.{name}')", ["costcalc.sources."]),
         ("report", "import_module(f'costcalc.report.{name}')", []),
+        ("reference", "from costcalc.errors import CostcalcError", ["costcalc.errors.CostcalcError"]),
+        ("reference", "from costcalc.inventory import Workload", ["costcalc.inventory.Workload"]),
+        ("calculators", "from costcalc.reference import forward", ["costcalc.reference.forward"]),
         ("units", "from costcalc.dtypes import DTYPES", ["costcalc.dtypes.DTYPES"]),
         ("errors", "from costcalc.units import human", ["costcalc.units.human"]),
         ("cli", "from costcalc import __version__", []),

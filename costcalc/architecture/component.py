@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 LARGEST_SIZE = 10**12
 Rule = tuple[Any, str]
@@ -20,6 +20,14 @@ def _integral(value: object) -> object:
 # The bounds come first: after a BeforeValidator pydantic would check them in Python, not in its core.
 Size = Annotated[int, Field(strict=True, ge=1, le=LARGEST_SIZE), BeforeValidator(_integral)]
 Flag = Annotated[bool, Field(strict=True)]
+PositiveFloat = Annotated[
+    float,
+    Field(strict=True, gt=0, lt=1e30, allow_inf_nan=False),
+    # 5e5 is text to a YAML 1.1 editor, and a number to us.
+    WithJsonSchema(
+        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+[eE]"}]}
+    ),
+]
 Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=60)]
 
 

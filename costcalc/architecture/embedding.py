@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from costcalc.architecture.component import Component, Flag, Rule, Size
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
 
@@ -13,10 +13,12 @@ class Embedding(Component):
     """A vocabulary table of V x D, or V x W and a projection W -> D (factorised: ALBERT, arXiv 1909.11942).
 
     width: the table's width W where it is not d_model. bias: whether the projection to d_model has one.
+    scale: what looked-up rows are multiplied by (sqrt(d_model) in Gemma). It changes no count.
     """
 
     width: Size | None = None
     bias: Flag = False
+    scale: PositiveFloat = 1.0
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Only a projection can have a bias."""

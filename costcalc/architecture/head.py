@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from costcalc.architecture.component import Component, Flag
+from costcalc.architecture.component import Component, Flag, PositiveFloat
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.places import At
 from costcalc.inventory import Logits, Matmul, Record, Weight
@@ -13,10 +13,12 @@ from costcalc.inventory import Logits, Matmul, Record, Weight
 class Head(Component):
     """D -> V, with the embedding's table when tied, or its own; `bias` adds one number per vocabulary entry.
 
+    softcap: logits become softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count.
     When the embedding is factorised (width W) and tied, a projection D -> W comes first (OPT-350m's `project_out`).
     """
 
     bias: Flag = False
+    softcap: PositiveFloat | None = None
 
     def records(
         self, d_model: int, *, vocab_size: int, embedding: Embedding, tied: bool, table_path: str

@@ -7,15 +7,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from costcalc.architecture.component import Component, Flag
+from costcalc.architecture.component import Component, Flag, PositiveFloat
 from costcalc.architecture.places import At
 from costcalc.inventory import Record
 
 
 class LayerNorm(Component):
-    """Centred and scaled; a gain and a bias per channel, either of which a model may leave out."""
+    """Centred and scaled; a gain and a bias per channel, either of which a model may leave out.
+
+    eps: added to the variance. It changes no count; the forward pass needs it.
+    """
 
     kind: Literal["layernorm"] = "layernorm"
+    eps: PositiveFloat = 1e-5
     weight: Flag = True
     bias: Flag = True
 
@@ -28,9 +32,13 @@ class LayerNorm(Component):
 
 
 class RMSNorm(Component):
-    """Scaled by the root mean square; a gain per channel, which a model may leave out."""
+    """Scaled by the root mean square; a gain per channel, which a model may leave out.
+
+    eps: added to the mean square. It changes no count; the forward pass needs it.
+    """
 
     kind: Literal["rmsnorm"] = "rmsnorm"
+    eps: PositiveFloat = 1e-6
     weight: Flag = True
 
     def records(self, at: At, name: str, axes: Mapping[str, int]) -> Iterator[Record]:

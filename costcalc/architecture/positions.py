@@ -9,20 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
-from costcalc.architecture.component import Component, Rule, Size
+from costcalc.architecture.component import Component, PositiveFloat, Rule, Size
 from costcalc.architecture.places import At
 from costcalc.inventory import Record
-
-PositiveFloat = Annotated[
-    float,
-    Field(strict=True, gt=0, lt=1e30, allow_inf_nan=False),
-    # 5e5 is text to a YAML 1.1 editor, and a number to us.
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+[eE]"}]}
-    ),
-]
 
 
 class NoPositions(Component):
@@ -87,7 +78,7 @@ class RotaryPositions(Component):
     """RoPE (arXiv 2104.09864): queries and keys are rotated, nothing is held.
 
     theta: the base of the frequencies. rotary_dim: how many of each head's `head_dim` numbers are rotated, None for all
-    (partial rotary: Phi, GPT-J, NeoX).
+    (partial rotary: Phi, GPT-J, NeoX); of an odd number of them the last is not rotated.
     """
 
     kind: Literal["rope"] = "rope"

@@ -103,7 +103,7 @@ def test_the_texts_below_are_sound_before_they_are_changed(write, text):
             "decoder.layers[0]",
             "`attention` belongs in a layer",
         ),
-        ("d_model: 13", "d_model: 13\nembedding: {dim: 5}", "dim: 5", "embedding", "known keys: width, bias"),
+        ("d_model: 13", "d_model: 13\nembedding: {dim: 5}", "dim: 5", "embedding", "known keys: width, bias, scale"),
         ("d_model: 13", "d_model: 13\nhead: {biass: true}", "biass", "head", "did you mean `bias`?"),
     ],
 )

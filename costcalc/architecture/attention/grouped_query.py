@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from costcalc.architecture.component import Component, Flag, Rule, Size
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
 from costcalc.architecture.norm import Norm, RMSNorm
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Extent, Record
@@ -48,6 +48,8 @@ class GroupedQuery(Component):
 
     kv_heads: None means as many as heads. head_dim: None means d_model / heads. bias: on q, k and v; out_bias: on the
     output projection. window: each query sees the latest `window` keys, itself included; None sees all.
+    scale: what scores are multiplied by, None for 1 / sqrt(head_dim). softcap: scores become softcap * tanh(scores /
+    softcap) (Gemma-2, arXiv 2408.00118). Neither changes a count; the forward pass needs them.
     """
 
     kind: Literal["grouped_query"] = "grouped_query"
@@ -58,6 +60,8 @@ class GroupedQuery(Component):
     out_bias: Flag = False
     qk_norm: QKNorm | None = None
     window: Size | None = None
+    scale: PositiveFloat | None = None
+    softcap: PositiveFloat | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and the model's width among heads unless head_dim is given."""

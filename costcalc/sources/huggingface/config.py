@@ -7,6 +7,7 @@ is refused by name, since it might change a cost.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -75,6 +76,17 @@ class Config:
         if type(value) is int:
             return value
         raise self.refusal(f"`{key}` must be a whole number, got {shown(value)}", f'write "{key}": 28')
+
+    def number(self, key: str) -> float:
+        """A constant above zero. It changes no count, so it is not noted among what the counts were read from."""
+        value = self.values.get(key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf:
+            return float(value)
+        raise self.refusal(f"`{key}` must be a number above 0, got {shown(value)}", f'write "{key}": 1e-06')
+
+    def number_or_none(self, key: str) -> float | None:
+        """A number above zero, or None where the key is null or absent."""
+        return None if self.values.get(key) is None else self.number(key)
 
     def flag(self, key: str) -> bool:
         """True or false."""

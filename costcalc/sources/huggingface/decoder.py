@@ -40,7 +40,7 @@ def llama_like(
         "activation": config.activation(activation),
         "bias": mlp_bias,
     }
-    norm, positions = {"kind": "rmsnorm"}, rotary(config)
+    norm, positions = rms_norm(config), rotary(config)
     block = {"norm": norm, "positions": positions, "norms": norms, "feed_forward": feed_forward}
     layer_of = {window: {**block, "attention": {**common, "window": window}} for window in set(windows)}
     return {
@@ -51,6 +51,11 @@ def llama_like(
             "layers": merged_layers([layer_of[window] for window in windows]),
         },
     }
+
+
+def rms_norm(config: Config) -> Written:
+    """RMSNorm with the class's one eps."""
+    return {"kind": "rmsnorm", "eps": config.number("rms_norm_eps")}
 
 
 def _even(config: Config, head_dim: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import (
     FULL,
@@ -22,15 +24,24 @@ def read_gemma2(config: Config) -> Written:
     window = config.size_or_none("sliding_window")
     config.expect("use_sliding_window", None, True)  # engines differ on whether it beats the size in this family
     config.expect("sliding_window_size", None, window)  # an older name, which real files write beside the new one
-    return llama_like(
+    core = {
+        "scale": config.number("query_pre_attn_scalar") ** -0.5,
+        "softcap": config.number_or_none("attn_logit_softcapping"),
+    }
+    written = llama_like(
         config,
         kv_heads=config.size("num_key_value_heads"),
         head_dim=config.size("head_dim"),
         windows=windows_by_type(config, types, window, why_none="`sliding_window` is null"),
-        attention={"bias": bias, "out_bias": bias},
+        attention={"bias": bias, "out_bias": bias, **core},
         activation="hidden_activation",
         norms="sandwich",
     )
+    return {
+        **written,
+        "embedding": {"scale": math.sqrt(written["d_model"])},
+        "head": {"softcap": config.number_or_none("final_logit_softcapping")},
+    }
 
 
 READERS = {"gemma2": read_gemma2}

@@ -11,7 +11,8 @@ def read_gpt2(config: Config) -> Written:
     width, positions = config.size("n_embd"), config.size("n_positions")
     d_ff = config.size_or_none("n_inner")
     config.expect("add_cross_attention", False)
-    norm, learned = {"kind": "layernorm"}, {"kind": "learned", "length": positions}
+    norm = {"kind": "layernorm", "eps": config.number("layer_norm_epsilon")}
+    learned = {"kind": "learned", "length": positions}
     layer = {
         "norm": norm,
         "positions": learned,

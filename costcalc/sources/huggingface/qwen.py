@@ -10,6 +10,7 @@ from costcalc.sources.huggingface.decoder import (
     floor_width_per_head,
     layer_count,
     llama_like,
+    rms_norm,
     windows_by_type,
 )
 
@@ -28,7 +29,7 @@ def read_qwen2(config: Config) -> Written:
 def read_qwen3(config: Config) -> Written:
     """An RMSNorm of head_dim on queries and keys."""
     bias = config.flag("attention_bias")
-    qk_norm = {"kind": "per_head", "norm": {"kind": "rmsnorm"}}
+    qk_norm = {"kind": "per_head", "norm": rms_norm(config)}
     return llama_like(
         config,
         kv_heads=config.size_or_none("num_key_value_heads"),

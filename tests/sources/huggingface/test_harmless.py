@@ -16,8 +16,16 @@ SMALL = {
     "gemma2": {**LIKE_LLAMA, "sliding_window": 5},
 }
 
-# Keys that are harmless, but that a reader still looks at for the text it prints.
-LOOKED_AT = {"rope_theta", "rope_parameters"}
+# Constants that change no count, but that the forward pass needs: a reader takes them, so they must be numbers.
+CONSTANTS_READ = {
+    "layer_norm_epsilon": ("gpt2",),
+    "rms_norm_eps": ("llama", "mistral", "qwen2", "qwen3", "gemma2"),
+    "query_pre_attn_scalar": ("gemma2",),
+    "attn_logit_softcapping": ("gemma2",),
+    "final_logit_softcapping": ("gemma2",),
+}
+# Keys that are harmless, but that a reader still looks at.
+LOOKED_AT = {"rope_theta", "rope_parameters", *CONSTANTS_READ}
 
 # Switches that some classes read; the others only make sure that they are off.
 READ_BY = {
@@ -67,6 +75,26 @@ def test_a_harmless_key_changes_nothing_whatever_it_holds(model_type):
             assert load({**config, key: value}).inventory == inventory, key
     for value in (True, None, 0.5, [7], {"a": [7]}):
         assert load({**config, **dict.fromkeys(HARMLESS - LOOKED_AT, value)}).inventory == inventory
+
+
+@pytest.mark.parametrize(("model_type", "key"), [(t, key) for key, types in CONSTANTS_READ.items() for t in types])
+def test_a_constant_changes_no_count_but_must_be_a_number_above_zero(model_type, key):
+    config = {"model_type": model_type, **SMALL[model_type]}
+    for value in (7, 0.25, 1e-12):
+        loaded = load({**config, key: value})
+        assert loaded.inventory == load(config).inventory
+        assert loaded.source == load(config).source  # not among the class defaults that a count was read from
+    for value in ("x", 0, -1.0, True, [7], float("inf"), float("nan")):
+        with pytest.raises(CostcalcError, match=f"`{key}` must be a number above 0"):
+            load({**config, key: value})
+
+
+@pytest.mark.parametrize("model_type", SMALL)
+def test_a_constant_that_a_class_does_not_know_is_not_read(model_type):
+    config = {"model_type": model_type, **SMALL[model_type]}
+    for key, types in CONSTANTS_READ.items():
+        if model_type not in types:
+            assert load({**config, key: "x"}) == load(config)
 
 
 @pytest.mark.parametrize("model_type", SMALL)

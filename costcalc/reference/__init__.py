@@ -1,0 +1,50 @@
+"""A transformer's forward pass in plain NumPy, written from the papers: to learn from, and to check every count.
+
+    >>> import numpy as np
+    >>> from costcalc.reference import attention
+    >>> rng = np.random.default_rng(0)
+    >>> q, k, v = rng.normal(size=(3, 5, 8))
+    >>> output, weights = attention(q, k, v, causal=True)
+    >>> output.shape, float(weights[0, 0])
+    ((5, 8), 1.0)
+
+The functions take and give arrays of any float dtype. `forward` runs a whole model from its fields, in float32, and a
+`Tape` records what it allocated and multiplied. This room imports NumPy and the standard library only.
+"""
+
+from costcalc.reference.activations import ACTIVATIONS, gelu, gelu_tanh, quick_gelu, relu, relu_squared, sigmoid, silu
+from costcalc.reference.forward import forward
+from costcalc.reference.kinds import NoReferenceError
+from costcalc.reference.norms import layer_norm, rms_norm
+from costcalc.reference.positions import rope, sinusoidal
+from costcalc.reference.request import Request
+from costcalc.reference.scaled_dot_product import attention, attention_weights, soft_cap, softmax, visible
+from costcalc.reference.tape import Scope, Tape
+from costcalc.reference.weights import Arena, Given
+
+__all__ = [
+    "ACTIVATIONS",
+    "Arena",
+    "Given",
+    "NoReferenceError",
+    "Request",
+    "Scope",
+    "Tape",
+    "attention",
+    "attention_weights",
+    "forward",
+    "gelu",
+    "gelu_tanh",
+    "layer_norm",
+    "quick_gelu",
+    "relu",
+    "relu_squared",
+    "rms_norm",
+    "rope",
+    "sigmoid",
+    "silu",
+    "sinusoidal",
+    "soft_cap",
+    "softmax",
+    "visible",
+]

@@ -1,0 +1,59 @@
+"""Activation functions, elementwise: any shape in, the same shape and dtype out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from costcalc.reference.arrays import Array
+
+
+def relu(x: Array) -> Array:
+    """max(x, 0)."""
+    return np.maximum(x, 0)
+
+
+def relu_squared(x: Array) -> Array:
+    """max(x, 0)^2 (Primer, arXiv 2109.08668)."""
+    return relu(x) ** 2
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + e^-x), written with tanh, which cannot overflow."""
+    return 0.5 * (1 + np.tanh(0.5 * x))
+
+
+def silu(x: Array) -> Array:
+    """x · sigmoid(x): SiLU, also called Swish (arXiv 1702.03118, 1710.05941)."""
+    return x * sigmoid(x)
+
+
+def gelu(x: Array) -> Array:
+    """x · Φ(x), with Φ the normal distribution function by erf (arXiv 1606.08415, section 2)."""
+    erf = np.fromiter(map(math.erf, (x / math.sqrt(2)).ravel().tolist()), x.dtype, x.size).reshape(x.shape)
+    return 0.5 * x * (1 + erf)
+
+
+def gelu_tanh(x: Array) -> Array:
+    """0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))): GELU's approximation in the same paper, which GPT-2 uses."""
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def quick_gelu(x: Array) -> Array:
+    """x · sigmoid(1.702 x): GELU's sigmoid approximation in the same paper (CLIP)."""
+    return x * sigmoid(1.702 * x)
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "gelu": gelu,
+    "gelu_new": gelu_tanh,
+    "gelu_tanh": gelu_tanh,
+    "quick_gelu": quick_gelu,
+    "relu": relu,
+    "relu_squared": relu_squared,
+    "sigmoid": sigmoid,
+    "silu": silu,
+    "tanh": np.tanh,
+}

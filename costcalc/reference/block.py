@@ -1,0 +1,81 @@
+"""One layer: two sublayers on a residual stream, and where their norms stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.feed_forward import FEED_FORWARD
+from costcalc.reference.grouped_query import grouped_query
+from costcalc.reference.kinds import of_kind
+from costcalc.reference.norms import norm
+from costcalc.reference.request import Request
+from costcalc.reference.tape import Scope
+
+Sublayer = Callable[[Array], Array]
+"""(B, T, D) -> (B, T, D)."""
+Normed = Callable[[Array, str], Array]
+"""The layer's norm of an array, with the gain of this name."""
+
+ATTENTION = {"grouped_query": grouped_query}
+
+
+def pre(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
+    """x + sublayer(norm(x)) (arXiv 2002.04745, figure 1b)."""
+    return x + sublayer(normed(x, f"{name}_norm"))
+
+
+def post(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
+    """norm(x + sublayer(x)) (arXiv 1706.03762, section 3.1)."""
+    return normed(x + sublayer(x), f"{name}_norm")
+
+
+def output(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
+    """x + norm(sublayer(x)) (OLMo-2, arXiv 2501.00656, section 2.1)."""
+    return x + normed(sublayer(x), f"{name}_norm")
+
+
+def sandwich(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
+    """x + norm(sublayer(norm(x))), each norm with its own gain (Gemma-2, arXiv 2408.00118, section 2)."""
+    return x + normed(sublayer(normed(x, f"{name}_norm")), f"{name}_output_norm")
+
+
+NORM_PLACES = {"pre": pre, "post": post, "output": output, "sandwich": sandwich}
+
+
+def one_norm(x: Array, attend: Sublayer, feed: Sublayer, normed: Normed) -> Array:
+    """x + attention(norm(x)) + feed_forward(norm(x)), one norm for both (GPT-J; PaLM, arXiv 2204.02311, section 2)."""
+    same = normed(x, "norm")  # (B, T, D)
+    return x + attend(same) + feed(same)
+
+
+def two_norms(x: Array, attend: Sublayer, feed: Sublayer, normed: Normed) -> Array:
+    """x + attention(norm(x)) + feed_forward(norm'(x)) (GPT-NeoX, arXiv 2204.06745, section 2.1)."""
+    return x + attend(normed(x, "attention_norm")) + feed(normed(x, "feed_forward_norm"))
+
+
+PARALLEL = {"one_norm": one_norm, "two_norms": two_norms}
+
+
+def block(fields: Fields, x: Array, at: Scope, *, request: Request) -> Array:
+    """One layer's output for the T new tokens. x: (B, T, D) -> (B, T, D)."""
+
+    def attend(y: Array) -> Array:
+        run = of_kind(ATTENTION, fields["attention"]["kind"], "attention")
+        return run(fields["attention"], y, at.under("attention"), positions=fields["positions"], request=request)
+
+    def feed(y: Array) -> Array:
+        run = of_kind(FEED_FORWARD, fields["feed_forward"]["kind"], "feed-forward")
+        return run(fields["feed_forward"], y, at.under("feed_forward"))
+
+    def normed(y: Array, name: str) -> Array:
+        return norm(fields["norm"], y, at, name)
+
+    if fields["parallel"]:
+        return of_kind(PARALLEL, fields["parallel"], "parallel block")(x, attend, feed, normed)
+    place = of_kind(NORM_PLACES, fields["norms"], "placement of norms")
+    if fields["attention"]:
+        x = place(x, attend, normed, "attention")  # (B, T, D)
+    if fields["feed_forward"]:
+        x = place(x, feed, normed, "feed_forward")  # (B, T, D)
+    return x

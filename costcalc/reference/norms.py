@@ -1,0 +1,40 @@
+"""Normalisation over the last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.tape import Scope
+
+
+def layer_norm(x: Array, *, eps: float = 1e-5) -> Array:
+    """(x - mean) / √(variance + eps) over the last axis: LayerNorm before gain and bias (arXiv 1607.06450, eq. 4)."""
+    centred = x - x.mean(axis=-1, keepdims=True)  # (..., D)
+    variance = (centred * centred).mean(axis=-1, keepdims=True)  # (..., 1)
+    return centred / np.sqrt(variance + eps)  # (..., D)
+
+
+def rms_norm(x: Array, *, eps: float = 1e-6) -> Array:
+    """x / √(mean square + eps) over the last axis: RMSNorm before its gain (arXiv 1910.07467, eq. 4)."""
+    mean_square = (x * x).mean(axis=-1, keepdims=True)  # (..., 1)
+    return x / np.sqrt(mean_square + eps)  # (..., D)
+
+
+NORMS: dict[str, Callable[..., Array]] = {"layernorm": layer_norm, "rmsnorm": rms_norm}
+
+
+def norm(fields: Fields, x: Array, at: Scope, name: str) -> Array:
+    """The norm of kind `fields["kind"]` with its own gain and bias, where it has them.
+
+    x: (..., D), normalised over D, which may be the model's width, a head's or a whole projection's.
+    """
+    width = x.shape[-1]
+    x = NORMS[fields["kind"]](x, eps=fields["eps"])  # (..., D)
+    if fields["weight"]:
+        x = x * at.gain(name, width)  # (..., D) * (D)
+    if fields.get("bias"):  # RMSNorm has no such field
+        x = x + at.parameter(f"{name}_bias", width)  # (..., D) + (D)
+    return x

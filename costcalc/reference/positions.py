@@ -1,0 +1,95 @@
+"""Where a token stands: sinusoids, learned rows, and rotations of queries and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.tape import Scope
+
+
+def sinusoidal(positions: Array, width: int) -> Array:
+    """The encodings of arXiv 1706.03762, section 3.5: sin(p / 10000^(2i/D)) at 2i and the cosine at 2i + 1.
+
+    positions: (T). Result: (T, D), float64.
+    """
+    pairs = np.arange(0, width, 2)  # (⌈D/2⌉)
+    angles = np.asarray(positions)[:, None] / 10_000 ** (pairs / width)  # (T, ⌈D/2⌉)
+    table = np.empty((len(angles), width))  # (T, D)
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles[:, : width // 2])  # an odd width ends in a sine
+    return table
+
+
+def rope(
+    x: Array, positions: Array, *, theta: float = 10_000.0, rotary_dim: int | None = None, pairs: str = "halves"
+) -> Array:
+    """Rotary position embedding (arXiv 2104.09864, eq. 34): pair i of a vector at position p turns by p / theta^(2i/R).
+
+    x: (..., T, H); positions: (T); result as x. Only the first R = rotary_dim numbers turn (None: all), of an odd R all
+    but the last. pairs: "halves" pairs number i with i + R/2 (LLaMA, NeoX), "adjacent" 2i with 2i + 1 (the paper,
+    GPT-J); the two differ by a fixed order of the numbers, which queries and keys share, so no score tells them apart.
+    """
+    rotated = x.shape[-1] if rotary_dim is None else rotary_dim
+    rotated -= rotated % 2  # R
+    angles = np.asarray(positions)[:, None] * theta ** (-np.arange(0, rotated, 2) / rotated)  # (T, R/2)
+    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)  # (T, R/2) each
+    half = rotated // 2
+    first, second = {
+        "halves": (slice(0, half), slice(half, rotated)),
+        "adjacent": (slice(0, rotated, 2), slice(1, rotated, 2)),
+    }[pairs]
+    a, b = x[..., first], x[..., second]  # (..., T, R/2) each
+    turned = x.copy()  # (..., T, H)
+    turned[..., first] = a * cos - b * sin
+    turned[..., second] = a * sin + b * cos
+    return turned
+
+
+def nothing_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
+    """The embeddings as they are: positions are absent, or act inside each attention."""
+    del fields, positions, at
+    return x
+
+
+def learned_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
+    """A trained row for each position (GPT-2, BERT). x: (B, T, D); positions: (T)."""
+    return x + at.table("positions", fields["length"], x.shape[-1]).rows(positions)  # (B, T, D) + (T, D)
+
+
+def sinusoidal_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
+    """A sinusoid for each position, computed here or read from a stored table. x: (B, T, D); positions: (T)."""
+    width = x.shape[-1]
+    if fields["stored"] != "no":
+        return x + at.table("positions", fields["length"], width, role=fields["stored"]).rows(positions)
+    return x + sinusoidal(positions, width).astype(FLOAT)  # (B, T, D) + (T, D)
+
+
+def not_turned(fields: Fields, x: Array, positions: Array) -> Array:
+    """Queries or keys as they are."""
+    del fields, positions
+    return x
+
+
+def rope_turned(fields: Fields, x: Array, positions: Array) -> Array:
+    """Queries or keys rotated by their positions. x: (B, heads, T, H); positions: (T)."""
+    return rope(x, positions, theta=fields["theta"], rotary_dim=fields["rotary_dim"])  # (B, heads, T, H)
+
+
+ADDED: dict[str, Callable[[Fields, Array, Array, Scope], Array]] = {
+    "none": nothing_added,
+    "learned": learned_added,
+    "sinusoidal": sinusoidal_added,
+    "rope": nothing_added,
+}
+"""What each kind does to the embeddings, once, below the layers."""
+
+TURNED: dict[str, Callable[[Fields, Array, Array], Array]] = {
+    "none": not_turned,
+    "learned": not_turned,
+    "sinusoidal": not_turned,
+    "rope": rope_turned,
+}
+"""What each kind does to queries and keys, in every attention."""

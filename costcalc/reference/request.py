@@ -1,0 +1,34 @@
+"""What a request holds between two passes: the latest keys and values of every layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from costcalc.reference.arrays import Array
+
+
+@dataclass(slots=True)
+class Request:
+    """past: how many tokens went through before. kept: how many of the pass's new tokens stay (None: all of them; fewer
+    when the last ones were only tried, as in speculative decoding). arrays: what is held, by path.
+    """
+
+    past: int = 0
+    kept: int | None = None
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    def extended(self, path: str, new: Array, *, window: int | None) -> Array:
+        """What was held, with the new tokens behind it; of that the latest `window` stay held for the next pass.
+
+        new: (..., T, H). Result: (..., held + T, H).
+        """
+        held = self.arrays.get(path)
+        seen = new if held is None else np.concatenate([held, new], axis=-2)  # (..., held + T, H)
+        dropped = 0 if self.kept is None else new.shape[-2] - self.kept
+        stays = seen[..., : seen.shape[-2] - dropped, :]
+        if window is not None:
+            stays = stays[..., max(stays.shape[-2] - window, 0) :, :]
+        self.arrays[path] = stays
+        return seen

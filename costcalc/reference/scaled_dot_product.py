@@ -1,0 +1,69 @@
+"""Scaled dot-product attention (arXiv 1706.03762, section 3.2.1): softmax of scores, weighted mean of values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from costcalc.reference.arrays import Array
+
+
+def softmax(x: Array) -> Array:
+    """e^x over its sum along the last axis; subtracting the maximum changes nothing but keeps e^x from overflowing."""
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))  # (..., S)
+    weights: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)  # (..., S)
+    return weights
+
+
+def soft_cap(x: Array, cap: float | None) -> Array:
+    """cap · tanh(x / cap): almost x while x is small, never beyond ±cap (Gemma-2, arXiv 2408.00118); None: x."""
+    return x if cap is None else cap * np.tanh(x / cap)
+
+
+def first_seen(position: int, window: int | None) -> int:
+    """The earliest position that a query at `position` sees: the window holds the query's own and those before it."""
+    return 0 if window is None else max(position - window + 1, 0)
+
+
+def visible(queries: int, keys: int, *, causal: bool = True, window: int | None = None) -> Array:
+    """Who sees whom: (queries, keys) of True and False. The queries are the last of the keys' positions."""
+    query = np.arange(keys - queries, keys)[:, None]  # (T, 1)
+    key = np.arange(keys)[None, :]  # (1, S)
+    seen = np.full((queries, keys), True)  # (T, S)
+    if causal:
+        seen &= key <= query
+    if window is not None:
+        seen &= key > query - window
+    return seen
+
+
+def attention_weights(scores: Array, *, scale: float, softcap: float | None = None, seen: Array | None = None) -> Array:
+    """Scores q·k to weights that sum to 1 over the keys: scaled, capped, masked, softmax. (..., T, S) both."""
+    scores = soft_cap(scores * scale, softcap)  # (..., T, S)
+    if seen is not None:
+        scores = np.where(seen, scores, -np.inf)  # weight 0 where a query may not look
+    return softmax(scores)
+
+
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> tuple[Array, Array]:
+    """softmax(q kᵀ / √H) v, and the weights themselves (arXiv 1706.03762, equation 1).
+
+    q: (..., T, H); k: (..., S, H); v: (..., S, any); the queries are the last T of the S positions. causal: a query
+    sees no later key. window: only the latest `window` keys, its own included. scale: None for 1 / √H. Results:
+    (..., T, any) and (..., T, S).
+    """
+    scores = q @ k.swapaxes(-1, -2)  # (..., T, H) x (..., H, S) -> (..., T, S)
+    seen = visible(q.shape[-2], k.shape[-2], causal=causal, window=window)  # (T, S)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    weights = attention_weights(scores, scale=scale, softcap=softcap, seen=seen)  # (..., T, S)
+    return weights @ v, weights  # (..., T, S) x (..., S, any)

@@ -1,0 +1,172 @@
+"""What a pass really did: every parameter array, matmul and cached array, by path, under real layer indices.
+
+The pass asks a `Scope` (a place in the model) for its parameters and its products, and the `Tape` writes down what it
+was asked for, from the shapes of the arrays themselves. The tape refuses anything but float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from costcalc.reference.arrays import FLOAT, Array
+
+
+class Product(NamedTuple):
+    """`batch` products of (rows, inner) x (inner, columns)."""
+
+    batch: int
+    rows: int
+    inner: int
+    columns: int
+
+    @property
+    def flops(self) -> int:
+        """A multiply-add is two."""
+        return 2 * self.batch * self.rows * self.inner * self.columns
+
+
+class Weights(Protocol):
+    """Where the numbers come from."""
+
+    def array(self, path: str, shape: tuple[int, ...]) -> Array:
+        """A float32 parameter array of this shape, whole."""
+
+    def gain(self, path: str, width: int) -> Array:
+        """A float32 vector that a normalised activation is multiplied by."""
+
+    def matrix(self, path: str, inputs: int, outputs: int) -> Array:
+        """A float32 matrix (inputs, outputs), or so many of its columns as are held: the rest repeats them."""
+
+    def table(self, path: str, rows: int, width: int) -> Array:
+        """A float32 table (rows, width), or so many of its rows as are held: the rest repeats them."""
+
+
+@dataclass(slots=True)
+class Tape:
+    """The records of one pass.
+
+    parameters: path -> (elements, role). products: path -> the products made there, in order. of: path of a product ->
+    path of the parameter it multiplied by. cached: path -> elements held after the pass. row_sum_error: the largest
+    distance from 1 of the sum of any row of attention weights.
+    """
+
+    weights: Weights
+    parameters: dict[str, tuple[int, str]] = field(default_factory=dict)
+    products: dict[str, list[Product]] = field(default_factory=dict)
+    of: dict[str, str] = field(default_factory=dict)
+    cached: dict[str, int] = field(default_factory=dict)
+    row_sum_error: float = 0.0
+
+    def flops(self) -> dict[str, int]:
+        """FLOPs by path."""
+        return {path: sum(product.flops for product in products) for path, products in self.products.items()}
+
+    def allocated(self, path: str, elements: int, role: str) -> None:
+        """Write down a parameter array; one path has one array."""
+        if path in self.parameters:
+            raise ValueError(f"{path} is allocated twice in one pass")
+        self.parameters[path] = (elements, role)
+
+    def multiplied(self, path: str, product: Product, of: str | None = None) -> None:
+        """Write down a product, and the parameter it multiplied by."""
+        self.products.setdefault(path, []).append(product)
+        if of is not None:
+            self.of[path] = of
+
+    def watch_rows(self, attention_weights: Array) -> None:
+        """Measure how far rows of attention weights are from summing to 1. attention_weights: (..., S)."""
+        error = float(np.abs(attention_weights.sum(axis=-1) - 1).max())
+        self.row_sum_error = max(self.row_sum_error, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A vocabulary or position table of (rows, width), looked up or multiplied by; `held` repeats to fill its rows."""
+
+    tape: Tape
+    path: str
+    held: Array
+    length: int
+
+    def rows(self, indices: Array) -> Array:
+        """The rows at these indices: (...) -> (..., width)."""
+        if indices.size and not 0 <= indices.min() <= indices.max() < self.length:
+            raise IndexError(f"{self.path} has {self.length} rows, row {indices.max()} was asked for")
+        looked_up: Array = self.held[indices % len(self.held)]
+        return looked_up
+
+    def product(self, path: str, x: Array) -> Array:
+        """x with every row, in blocks of what is held: (..., width) -> (..., rows)."""
+        out = np.empty((*x.shape[:-1], self.length), FLOAT)
+        for start in range(0, self.length, len(self.held)):
+            block = self.held[: self.length - start]  # (rows of the block, width)
+            out[..., start : start + len(block)] = _checked(path, x) @ _checked(path, block).T
+        self.tape.multiplied(path, Product(1, prod(x.shape[:-1]), x.shape[-1], self.length), of=self.path)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A place in the model, such as decoder.layers.7.attention, where parameters and products have names."""
+
+    tape: Tape
+    path: str = ""
+
+    def under(self, name: str) -> Scope:
+        """The place one step further down."""
+        return Scope(self.tape, self.named(name))
+
+    def named(self, name: str) -> str:
+        """The path of something here."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def parameter(self, name: str, *shape: int) -> Array:
+        """A parameter array of this shape."""
+        self.tape.allocated(self.named(name), prod(shape), "trainable")
+        return _checked(self.named(name), self.tape.weights.array(self.named(name), shape))
+
+    def gain(self, name: str, width: int) -> Array:
+        """The gain of a norm, one number a channel."""
+        self.tape.allocated(self.named(name), width, "trainable")
+        return _checked(self.named(name), self.tape.weights.gain(self.named(name), width))
+
+    def table(self, name: str, length: int, width: int, *, role: str = "trainable") -> Table:
+        """A table of (length, width)."""
+        path = self.named(name)
+        self.tape.allocated(path, length * width, role)
+        return Table(self.tape, path, self.tape.weights.table(path, length, width), length)
+
+    def linear(self, name: str, x: Array, outputs: int, *, bias: bool) -> Array:
+        """x W, or x W + b: (..., inputs) -> (..., outputs), in blocks of the columns that are held."""
+        path, inputs = self.named(name), x.shape[-1]
+        self.tape.allocated(path, inputs * outputs, "trainable")
+        held = self.tape.weights.matrix(path, inputs, outputs)
+        flat = _checked(path, x.reshape(-1, inputs))  # (rows, inputs)
+        if held.shape[1] == outputs:
+            out: Array = flat @ _checked(path, held)  # (rows, inputs) x (inputs, outputs)
+        else:
+            out = np.empty((len(flat), outputs), FLOAT)
+            for start in range(0, outputs, held.shape[1]):
+                block = held[:, : outputs - start]  # (inputs, columns of the block)
+                out[:, start : start + block.shape[1]] = flat @ _checked(path, block)
+        self.tape.multiplied(path, Product(1, len(flat), inputs, outputs), of=path)
+        if bias:
+            out = out + self.parameter(f"{name}_bias", outputs)  # (rows, outputs) + (outputs)
+        return out.reshape(*x.shape[:-1], outputs)
+
+    def product(self, name: str, a: Array, b: Array) -> Array:
+        """a b of two activations: (..., rows, inner) x (..., inner, columns)."""
+        path = self.named(name)
+        out: Array = _checked(path, a) @ _checked(path, b)
+        self.tape.multiplied(path, Product(prod(out.shape[:-2]), a.shape[-2], a.shape[-1], b.shape[-1]))
+        return out
+
+
+def _checked(path: str, array: Array) -> Array:
+    if array.dtype != FLOAT:
+        raise TypeError(f"{path}: {array.dtype} in a pass of float32")
+    return array

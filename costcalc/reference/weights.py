@@ -1,0 +1,73 @@
+"""Where a pass takes its numbers from: a random arena that all parameters share, or given arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from zlib import crc32
+
+import numpy as np
+
+from costcalc.reference.arrays import FLOAT, Array
+
+SHIFTS = 4096
+ALIGNED = 16
+"""Views begin at one of SHIFTS places, ALIGNED numbers apart, so that two matrices of one shape differ."""
+
+
+class Arena:
+    """One random array; every parameter is a view into it, so that any model fits into the memory of a matrix.
+
+    size: elements of the largest view. A matrix that is larger gives as many of its columns as fit, a table as many of
+    its rows; what is left repeats them. deviation: the standard deviation of the numbers, 1 / √D keeps a pass in range.
+    """
+
+    def __init__(self, size: int, *, deviation: float, seed: int = 0) -> None:
+        self.size = size
+        numbers = np.random.default_rng(seed).random(size + SHIFTS * ALIGNED, dtype=FLOAT)
+        numbers -= FLOAT(0.5)
+        numbers *= FLOAT(deviation * 12**0.5)  # uniform numbers of width 1 deviate by 1 / √12
+        self.numbers = numbers
+
+    def array(self, path: str, shape: tuple[int, ...]) -> Array:
+        """A view of this shape."""
+        elements = int(np.prod(shape, dtype=object))
+        start = crc32(path.encode()) % SHIFTS * ALIGNED
+        return self.numbers[start : start + elements].reshape(shape)
+
+    def gain(self, path: str, width: int) -> Array:
+        """Around 1, so that a norm does its work."""
+        return 1 + self.array(path, (width,))
+
+    def matrix(self, path: str, inputs: int, outputs: int) -> Array:
+        """(inputs, outputs), or the columns that fit."""
+        return self.array(path, (inputs, max(min(outputs, self.size // inputs), 1)))
+
+    def table(self, path: str, rows: int, width: int) -> Array:
+        """(rows, width), or the rows that fit."""
+        return self.array(path, (max(min(rows, self.size // width), 1), width))
+
+
+class Given:
+    """Arrays by path, such as a checkpoint's; a matrix is (inputs, outputs)."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self.arrays = arrays
+
+    def array(self, path: str, shape: tuple[int, ...]) -> Array:
+        """The array of this path, which must have this shape."""
+        given = self.arrays[path]
+        if given.shape != shape:
+            raise ValueError(f"{path} is {given.shape}, the pass wants {shape}")
+        return given
+
+    def gain(self, path: str, width: int) -> Array:
+        """(width)."""
+        return self.array(path, (width,))
+
+    def matrix(self, path: str, inputs: int, outputs: int) -> Array:
+        """(inputs, outputs)."""
+        return self.array(path, (inputs, outputs))
+
+    def table(self, path: str, rows: int, width: int) -> Array:
+        """(rows, width)."""
+        return self.array(path, (rows, width))
