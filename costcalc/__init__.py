@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Architecture", "CostcalcError", "Workload", "flops", "kv_cache", "load", "parameters"]
+__all__ = ["Architecture", "CostcalcError", "Workload", "flops", "kv_cache", "load", "parameters", "verify"]
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from costcalc.errors import CostcalcError
     from costcalc.inventory import Workload
     from costcalc.sources import load
+    from costcalc.verification import Verification
 
 _HOMES = {
     "Architecture": "costcalc.architecture",
@@ -61,6 +62,12 @@ def flops(arch: Architecture, workload: Workload) -> Flops:
     """Exact FLOPs of one pass over `workload`: `.forward .weights .attention .modelled .train .per_token`."""
     counted: Flops = _calculator("flops")(arch.inventory, workload)
     return counted
+
+
+def verify(arch: Architecture) -> Verification:
+    """A forward pass in NumPy against what `arch` states, layer by layer: `.agrees .faults .phases .properties`."""
+    verified: Verification = import_module("costcalc.verification").verify(arch)
+    return verified
 
 
 def kv_cache(

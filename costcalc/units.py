@@ -108,3 +108,15 @@ def matches_printed(value: int, printed: int | str) -> bool:
 def is_printed_count(text: str) -> bool:
     """Whether `text` is a published figure such as '174.6B' or '124M'."""
     return re.fullmatch(PRINTED_COUNT, text) is not None
+
+
+def ranges(layers: list[int]) -> str:
+    """[0, 1, 2, 6, 7] -> '0-2, 6-7'; after three ranges an ellipsis."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    said = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs[:3]]
+    return ", ".join([*said, "..."] if len(runs) > 3 else said)

@@ -23,6 +23,7 @@ COMMANDS = {
     "params": "costcalc.cli.params",
     "flops": "costcalc.cli.flops",
     "kv": "costcalc.cli.kv",
+    "verify": "costcalc.cli.verify",
     "presets": "costcalc.cli.presets",
     "schema": "costcalc.cli.schema",
 }

@@ -15,7 +15,7 @@ from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Weight
 from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
-from costcalc.units import grouped, human, matches_printed
+from costcalc.units import grouped, human, matches_printed, ranges
 
 BY = ("component", "layer", "tensor")
 By = Annotated[
@@ -145,20 +145,8 @@ def _layer_labels(model: Architecture) -> dict[str, str]:
         for group, members in layers.items():
             name = group.removeprefix(f"{stack}.layers").lstrip(".")
             kind = "" if not name or name.isdigit() else f" ({len(members):,} {name})"
-            labels[group] = f"{stack} layer{'s' * (len(members) > 1)} {_ranges(members)}{kind}"
+            labels[group] = f"{stack} layer{'s' * (len(members) > 1)} {ranges(members)}{kind}"
     return labels
-
-
-def _ranges(layers: list[int]) -> str:
-    """[0, 1, 2, 6, 7] -> '0-2, 6-7'; after three ranges an ellipsis."""
-    runs: list[list[int]] = []
-    for layer in layers:
-        if runs and layer == runs[-1][-1] + 1:
-            runs[-1].append(layer)
-        else:
-            runs.append([layer])
-    said = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs[:3]]
-    return ", ".join([*said, "..."] if len(runs) > 3 else said)
 
 
 def _data(model: Architecture, count: Parameters, by: str) -> dict[str, Any]:

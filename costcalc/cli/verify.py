@@ -1,0 +1,199 @@
+"""`costcalc verify`: a forward pass in NumPy against what the architecture states."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+from costcalc.architecture import Architecture
+from costcalc.cli.emit import emit
+from costcalc.cli.models import header, load_all, one_or_many
+from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
+from costcalc.report import Cell, Quantity, Report, Row, Table
+from costcalc.units import human, ranges, several
+from costcalc.verification import Fault, Phase, Property, Verification, verify
+
+MOST_FAULTS = 40
+"""Lines of differing paths in a table; JSON lists all."""
+SECONDS_BETWEEN = 0.1
+
+
+def run(
+    models: Models,
+    form: Format = None,
+    as_json: Json = False,
+    output: Output = None,
+    version: Version = False,
+    debug: Debug = False,
+) -> int:
+    """Run each layer in full width in NumPy and compare, path by path, with what is counted. Exit 1 if they differ.
+
+    Parameters, matmuls and caches of a prefill and a decode step; and properties that must hold, as measured.
+    """
+    del version, debug
+    loaded = load_all(models)
+    results: list[tuple[Architecture, Verification]] = []
+    for model in loaded:
+        progress = Progress(model.name)
+        try:
+            results.append((model, verify(model, on_progress=progress)))
+        finally:
+            progress.end()
+    report = Report(
+        title="; ".join(_answer(model, result) for model, result in results),
+        tables=tuple(table for model, result in results for table in _tables(model, result, many=len(results) > 1)),
+        notes=tuple(note for model, result in results for note in _notes(model, result)),
+        data=one_or_many([_data(model, result) for model, result in results]),
+    )
+    emit(report, form=form, as_json=as_json, output=output)
+    return 0 if all(result.agrees for _, result in results) else 1
+
+
+class Progress:
+    """One line on standard error that says which layer is running, where that is a terminal; gone at the end."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.width = 0
+        self.last = 0.0
+        self.shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, label: str, done: int, layers: int) -> None:
+        """After each layer."""
+        now = time.monotonic()
+        if self.shown and now - self.last >= SECONDS_BETWEEN:
+            self.last = now
+            self._write(f"{self.name}: {label}, layer {done:,} of {layers:,}")
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self.width:
+            self._write("")
+            sys.stderr.write("\r")
+            sys.stderr.flush()
+
+    def _write(self, line: str) -> None:
+        line = line[:78].encode("ascii", "replace").decode()
+        sys.stderr.write(f"\r{line.ljust(self.width)}")
+        sys.stderr.flush()
+        self.width = len(line)
+
+
+def _answer(model: Architecture, result: Verification) -> str:
+    if result.agrees:
+        paths = sum(item.paths for phase in result.phases for item in phase.compared)
+        return f"{model.name}: verified, {several(paths, 'path')} agree"
+    missed = [item for item in result.properties if not item.holds]
+    counts = ((len(result.faults), "difference"), (len(missed), "broken law"))
+    return f"{model.name}: NOT verified, {' and '.join(several(*count) for count in counts if count[0])}"
+
+
+def _tables(model: Architecture, result: Verification, *, many: bool) -> list[Table]:
+    prefix = f"{model.name}: " if many else ""
+    rows = [
+        Row(
+            f"{phase.name}: {item.kind}",
+            (f"{item.paths:,}", _quantity(item.stated, item.kind), _quantity(item.recorded, item.kind)),
+        )
+        for phase in result.phases
+        for item in phase.compared
+    ]
+    tables = [Table(f"{prefix}compared", ("paths", "stated", "recorded"), tuple(rows))]
+    if result.faults:
+        tables.append(_faults_table(f"{prefix}differs", result.faults))
+    return [*tables, _properties_table(f"{prefix}measured", result.properties)]
+
+
+def _quantity(value: int, kind: str) -> Cell:
+    return Quantity(value, "elements" if kind == "cached elements" else kind)
+
+
+def _faults_table(title: str, faults: tuple[Fault, ...]) -> Table:
+    rows = [
+        Row(fault.path, (_layers(fault), fault.phase, fault.kind, _said(fault.stated), _said(fault.recorded)))
+        for fault in faults[:MOST_FAULTS]
+    ]
+    if len(faults) > MOST_FAULTS:
+        rows.append(Row(f"and {len(faults) - MOST_FAULTS:,} more", ("",) * 5))
+    return Table(title, ("layers", "phase", "kind", "stated", "recorded"), tuple(rows), by_model=False)
+
+
+def _layers(fault: Fault) -> str:
+    return ranges(list(fault.layers))
+
+
+def _said(amount: int | str | None) -> str:
+    if amount is None:
+        return "nothing"
+    return f"{amount:,}" if isinstance(amount, int) else amount
+
+
+def _properties_table(title: str, properties: tuple[Property, ...]) -> Table:
+    rows = [
+        Row(item.name, (_measured(item), "exactly 0" if item.bound == 0 else f"{item.bound:.0e}", _verdict(item)))
+        for item in properties
+    ]
+    return Table(title, ("by", "allowed", ""), tuple(rows))
+
+
+def _measured(item: Property) -> str:
+    if item.measured is None:
+        return "-"
+    return f"{item.measured:,}" if isinstance(item.measured, int) else f"{item.measured:.1e}" if item.measured else "0"
+
+
+def _verdict(item: Property) -> str:
+    if item.measured is None:
+        return item.why
+    return "fine" if item.holds else "TOO MUCH"
+
+
+def _notes(model: Architecture, result: Verification) -> list[str]:
+    windows = ", ".join(f"{window:,}" for window in result.replaced)
+    notes = [
+        f"{model.name}: {several(result.phases[0].workload.new_tokens, 'token')}, every layer in full width, float32; "
+        f"all parameters share one random arena of {human(result.arena_bytes, 'bytes')}"
+    ]
+    if windows:
+        notes.append(f"{model.name}: windows of {windows} were made 5, so that they bind")
+    return notes
+
+
+def _data(model: Architecture, result: Verification) -> dict[str, Any]:
+    return {
+        **header("verify", model),
+        "verified": result.agrees,
+        "phases": [_phase(phase) for phase in result.phases],
+        "faults": [{**asdict(fault), "layers": list(fault.layers)} for fault in result.faults],
+        "properties": [
+            {
+                "property": item.name.replace(" ", "_").lower(),
+                "measured": item.measured,
+                "bound": item.bound,
+                "holds": item.holds if item.measured is not None else None,
+                **({"note": item.why} if item.measured is None else {}),
+            }
+            for item in result.properties
+        ],
+        "replaced_windows": list(result.replaced),
+        "arena_bytes": result.arena_bytes,
+    }
+
+
+def _phase(phase: Phase) -> dict[str, Any]:
+    parameters, flops, cached = phase.compared
+    return {
+        "phase": phase.name,
+        "workload": asdict(phase.workload),
+        "parameter_paths": parameters.paths,
+        "stated_parameters": parameters.stated,
+        "recorded_parameters": parameters.recorded,
+        "matmul_paths": flops.paths,
+        "stated_flops": flops.stated,
+        "recorded_flops": flops.recorded,
+        "cache_paths": cached.paths,
+        "stated_cache_elements": cached.stated,
+        "recorded_cache_elements": cached.recorded,
+    }

@@ -1,0 +1,145 @@
+"""Stated against recorded, path by path and layer by layer, and the differences told in as few lines as possible."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from costcalc.inventory import Inventory, Matmul, Record, Weight, Workload, group_of
+from costcalc.reference.tape import Tape
+
+KINDS = ("parameters", "FLOPs", "cached elements")
+Amount = tuple[int, str]
+"""How many, and what else must agree: a parameter's role, the weight that a matmul multiplies by."""
+Amounts = dict[str, dict[str, Amount]]
+"""kind -> path, with the real index of its layer -> amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that the architecture states differently from what the pass did; None where one of them has nothing.
+
+    kind: one of KINDS, or what else differs ("role", "weight", "layers"). path: as stated, without the layer's index.
+    layers: the indices of the layers that differ in this way, empty outside the layers.
+    """
+
+    phase: str
+    kind: str
+    path: str
+    layers: tuple[int, ...]
+    stated: int | str | None
+    recorded: int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Totals of one kind in one phase: how many paths, and what both sides add up to."""
+
+    kind: str
+    paths: int
+    stated: int
+    recorded: int
+
+
+def compare(inventory: Inventory, workload: Workload, tape: Tape, *, phase: str) -> tuple[list[Compared], list[Fault]]:
+    """Every parameter, matmul and cached array of one pass; the workload is what the pass was given."""
+    told, done = stated(inventory, workload), recorded(tape)
+    totals = [
+        Compared(kind, len(told[kind].keys() | done[kind].keys()), _total(told[kind]), _total(done[kind]))
+        for kind in KINDS
+    ]
+    differing = [fault for kind in KINDS for fault in _differences(kind, told[kind], done[kind], phase)]
+    return totals, _wrong_depths(inventory, phase) + merged(differing, inventory.layout)
+
+
+def stated(inventory: Inventory, workload: Workload) -> Amounts:
+    """What the inventory says of each single layer."""
+    amounts: Amounts = {kind: {} for kind in KINDS}
+    layers = _layers(inventory)
+    for record in inventory.records:
+        group = group_of(record.path, layers)
+        for place in layers.get(group or "", [""]):
+            path = _placed(record.path, group, place)
+            if isinstance(record, Matmul):
+                tag = record.role if record.of is None else _placed(record.of, group, place)
+            else:
+                tag = record.role if isinstance(record, Weight) else record.kind
+            kind, amount = _of_one_layer(record, workload)
+            before = amounts[kind].get(path, (0, tag))[0]
+            amounts[kind][path] = (before + amount, tag)
+    return amounts
+
+
+def recorded(tape: Tape) -> Amounts:
+    """What the pass did."""
+    flops = {path: (flops, tape.of.get(path, path.rpartition(".")[2])) for path, flops in tape.flops().items()}
+    cached = {path: (elements, "kv") for path, elements in tape.cached.items()}
+    return dict(zip(KINDS, (dict(tape.parameters), flops, cached), strict=True))
+
+
+def merged(faults: list[Fault], layout: Mapping[str, tuple[str, ...]]) -> list[Fault]:
+    """Equal differences of several layers in one line, under the path of their group."""
+    lines: dict[tuple[str, str, str, int | str | None, int | str | None], list[int]] = {}
+    for fault in faults:
+        path, layer = _grouped(fault.path, layout)
+        key = (fault.phase, fault.kind, path, fault.stated, fault.recorded)
+        lines.setdefault(key, []).extend([] if layer is None else [layer])
+    return [
+        Fault(phase, kind, path, tuple(layers), told, done) for (phase, kind, path, told, done), layers in lines.items()
+    ]
+
+
+def _layers(inventory: Inventory) -> dict[str, list[str]]:
+    """Per group, the places of its layers: 'decoder.layers.7'."""
+    places: dict[str, list[str]] = {}
+    for stack, groups in inventory.layout.items():
+        for index, group in enumerate(groups):
+            places.setdefault(group, []).append(f"{stack}.layers.{index}")
+    return places
+
+
+def _placed(path: str, group: str | None, place: str) -> str:
+    inside = group is not None and path.startswith(f"{group}.")
+    return place + path[len(group or "") :] if inside else path
+
+
+def _of_one_layer(record: Record, workload: Workload) -> tuple[str, int]:
+    if isinstance(record, Weight):
+        return KINDS[0], record._replace(times=1).parameters
+    if isinstance(record, Matmul):
+        return KINDS[1], record._replace(times=1).flops(workload)
+    return KINDS[2], record._replace(times=1).elements(workload)
+
+
+def _total(amounts: Mapping[str, Amount]) -> int:
+    return sum(amount for amount, _ in amounts.values())
+
+
+def _differences(kind: str, told: dict[str, Amount], done: dict[str, Amount], phase: str) -> Iterator[Fault]:
+    for path in dict.fromkeys([*told, *done]):
+        said, did = told.get(path), done.get(path)
+        if said is None or did is None or said[0] != did[0]:
+            yield Fault(phase, kind, path, (), said and said[0], did and did[0])
+        elif said[1] != did[1]:
+            beside = {"parameters": "role", "FLOPs": "weight"}.get(kind, "kind of cache")
+            yield Fault(phase, beside, path, (), said[1], did[1])
+
+
+def _wrong_depths(inventory: Inventory, phase: str) -> list[Fault]:
+    """Records that count for another number of layers than their group has."""
+    layers = _layers(inventory)
+    depths = [(record, len(layers.get(group_of(record.path, layers) or "", [""]))) for record in inventory.records]
+    return [
+        Fault(phase, "layers", record.path, (), record.times, depth)
+        for record, depth in depths
+        if record.times != depth
+    ]
+
+
+def _grouped(path: str, layout: Mapping[str, tuple[str, ...]]) -> tuple[str, int | None]:
+    found = re.match(r"(\w+)\.layers\.(\d+)(?=\.)", path)
+    if not found:
+        return path, None
+    groups, layer = layout.get(found[1], ()), int(found[2])
+    return (groups[layer] + path[found.end() :] if layer < len(groups) else path), layer
