@@ -27,6 +27,7 @@ tests: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python tests/bench/startup.py
 	$(BIN)/python tests/bench/throughput.py
+	$(BIN)/python tests/bench/verify.py
 
 # Byte code is compiled here, once: an editable install would otherwise compile at every start where none may be written.
 $(INSTALLED): pyproject.toml $(CONSTRAINTS)

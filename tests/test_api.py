@@ -61,6 +61,7 @@ def test_all_of_it_can_be_had():
         "kv_cache",
         "load",
         "parameters",
+        "verify",
     }
     for name in costcalc.__all__:
         assert getattr(costcalc, name).__name__ == name

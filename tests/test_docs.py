@@ -22,10 +22,15 @@ def test_the_readme_shows_three_answers() -> None:
     assert len([page for page, _, _ in CONSOLE if page == "README.md"]) >= 3
 
 
+def without_measures(text: str) -> str:
+    """What `verify` measures depends on the order of sums, and so on the machine."""
+    return re.sub(r"\b\d\.\de-\d\d(?=  )", "#.#e-##", text)
+
+
 @pytest.mark.parametrize(("page", "command", "shown"), CONSOLE, ids=[command for _, command, _ in CONSOLE])
 def test_shown_output_is_real(page: str, command: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command.split()) == 0
-    assert capsys.readouterr().out == shown
+    assert without_measures(capsys.readouterr().out) == without_measures(shown)
 
 
 def test_listed_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

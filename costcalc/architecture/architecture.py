@@ -12,7 +12,6 @@ from costcalc.architecture.component import Component, Flag, Size
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.head import Head
 from costcalc.architecture.places import DECODER, At
-from costcalc.architecture.positions import LearnedPositions
 from costcalc.architecture.stack import Group, Stack
 from costcalc.architecture.written import full_form
 from costcalc.errors import shown
@@ -105,8 +104,8 @@ class Architecture(Component):
 
     @property
     def longest(self) -> int | None:
-        """Tokens beyond which a learned position table has no row; None where nothing ends."""
-        return self.decoder.positions.length if isinstance(self.decoder.positions, LearnedPositions) else None
+        """Tokens beyond which a learned or stored position table has no row; None where nothing ends."""
+        return self.decoder.positions.rows
 
     @property
     def groups(self) -> list[Group]:

@@ -1,7 +1,7 @@
 """Position information: none, a learned table, the sinusoids of 2017, or rotary embeddings.
 
 `added` kinds are added to the token embeddings once, at the bottom of a stack; the others act inside each attention,
-so a layer may have its own.
+so a layer may have its own. `rows` is how many positions a table has, None where there is no end.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class NoPositions(Component):
 
     kind: Literal["none"] = "none"
     added: ClassVar[bool] = False
+    rows: ClassVar[None] = None
 
     def summary(self) -> str:
         """One line for a reader."""
@@ -38,6 +39,11 @@ class LearnedPositions(Component):
     kind: Literal["learned"] = "learned"
     length: Size
     added: ClassVar[bool] = True
+
+    @property
+    def rows(self) -> int:
+        """Those of the table."""
+        return self.length
 
     def summary(self) -> str:
         """One line for a reader."""
@@ -59,6 +65,11 @@ class SinusoidalPositions(Component):
     stored: Literal["no", "frozen", "buffer"] = "no"
     length: Size | None = None
     added: ClassVar[bool] = True
+
+    @property
+    def rows(self) -> int | None:
+        """Those of a stored table."""
+        return None if self.stored == "no" else self.length
 
     def summary(self) -> str:
         """One line for a reader."""
@@ -85,6 +96,7 @@ class RotaryPositions(Component):
     theta: PositiveFloat = 10_000.0
     rotary_dim: Size | None = None
     added: ClassVar[bool] = False
+    rows: ClassVar[None] = None
 
     def summary(self) -> str:
         """One line for a reader."""

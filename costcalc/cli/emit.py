@@ -16,7 +16,7 @@ SMALLEST_WIDTH = 40
 
 def emit(report: Report, *, form: str | None, as_json: bool, output: str | None, default: str = "table") -> None:
     """Write the report; `form` beats the suffix of `output`, which beats `default`."""
-    chosen = _chosen(form, as_json, output, default)
+    chosen = chosen_format(form, as_json, output, default)
     if output == "":
         raise CostcalcError("--output has no name", hint="--output report.json")
     if output is None or output == "-":
@@ -25,7 +25,8 @@ def emit(report: Report, *, form: str | None, as_json: bool, output: str | None,
         write_file(render(report, chosen, Screen()), output)
 
 
-def _chosen(form: str | None, as_json: bool, output: str | None, default: str) -> str:
+def chosen_format(form: str | None, as_json: bool, output: str | None, default: str = "table") -> str:
+    """The format that the options ask for; a long command calls this first, and so refuses a wrong one at once."""
     if as_json and form is not None and form.lower() != "json":
         raise CostcalcError(f"--json and --format {form} exclude each other", hint="give one of the two")
     if as_json:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from costcalc.architecture import Architecture
-from costcalc.cli.emit import emit
+from costcalc.cli.emit import chosen_format, emit
 from costcalc.cli.models import header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
 from costcalc.report import Cell, Quantity, Report, Row, Table
@@ -33,6 +33,7 @@ def run(
     Parameters, matmuls and caches of a prefill and a decode step; and properties that must hold, as measured.
     """
     del version, debug
+    chosen_format(form, as_json, output)
     loaded = load_all(models)
     results: list[tuple[Architecture, Verification]] = []
     for model in loaded:
@@ -83,8 +84,8 @@ class Progress:
 
 def _answer(model: Architecture, result: Verification) -> str:
     if result.agrees:
-        paths = sum(item.paths for phase in result.phases for item in phase.compared)
-        return f"{model.name}: verified, {several(paths, 'path')} agree"
+        paths = max(sum(item.paths for item in phase.compared) for phase in result.phases)
+        return f"{model.name}: verified, {several(paths, 'path')} agree in prefill and decode"
     missed = [item for item in result.properties if not item.holds]
     counts = ((len(result.faults), "difference"), (len(missed), "broken law"))
     return f"{model.name}: NOT verified, {' and '.join(several(*count) for count in counts if count[0])}"
@@ -95,7 +96,7 @@ def _tables(model: Architecture, result: Verification, *, many: bool) -> list[Ta
     rows = [
         Row(
             f"{phase.name}: {item.kind}",
-            (f"{item.paths:,}", _quantity(item.stated, item.kind), _quantity(item.recorded, item.kind)),
+            (Quantity(item.paths, "paths"), _quantity(item.stated, item.kind), _quantity(item.recorded, item.kind)),
         )
         for phase in result.phases
         for item in phase.compared
@@ -135,7 +136,7 @@ def _properties_table(title: str, properties: tuple[Property, ...]) -> Table:
         Row(item.name, (_measured(item), "exactly 0" if item.bound == 0 else f"{item.bound:.0e}", _verdict(item)))
         for item in properties
     ]
-    return Table(title, ("by", "allowed", ""), tuple(rows))
+    return Table(title, ("by", "allowed", "verdict"), tuple(rows))
 
 
 def _measured(item: Property) -> str:

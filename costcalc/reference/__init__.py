@@ -13,8 +13,8 @@ The functions take and give arrays of any float dtype. `forward` runs a whole mo
 """
 
 from costcalc.reference.activations import ACTIVATIONS, gelu, gelu_tanh, quick_gelu, relu, relu_squared, sigmoid, silu
-from costcalc.reference.forward import forward
 from costcalc.reference.kinds import NoReferenceError
+from costcalc.reference.model import forward
 from costcalc.reference.norms import layer_norm, rms_norm
 from costcalc.reference.positions import rope, sinusoidal
 from costcalc.reference.request import Request

@@ -35,7 +35,7 @@ class Property:
 
 ROUNDING = 1e-5
 """Sums of some dozen float32 numbers."""
-DEEP_ROUNDING = 1e-3
+DEEP_ROUNDING = 1e-4
 """Two orders of the same float32 sums, through all layers, against the largest logit."""
 DOUBLE_ROUNDING = 1e-9
 """Rotations at positions of some thousands in float64."""

@@ -82,7 +82,9 @@ def test_schema_in_columns_has_equal_rows(fine):
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
 
 
-@pytest.mark.parametrize("command", ["show gpt2", "params gpt2", "flops gpt2", "kv gpt2", "presets", "schema"])
+@pytest.mark.parametrize(
+    "command", ["show gpt2", "params gpt2", "flops gpt2", "kv gpt2", "verify gpt2", "presets", "schema"]
+)
 def test_json_and_another_format_exclude_each_other(refused, command):
     for form in ("csv", "table") if command == "kv gpt2" else ("csv",):
         what, _ = refused(*command.split(), "--json", "--format", form)

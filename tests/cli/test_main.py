@@ -10,7 +10,7 @@ import pytest
 import costcalc
 from costcalc.cli.main import COMMANDS, run
 
-EVERYTHING = ("show", "params", "flops", "kv", "presets", "schema")
+EVERYTHING = ("show", "params", "flops", "kv", "verify", "presets", "schema")
 
 
 def python(*arguments, **options):
@@ -61,7 +61,7 @@ def test_version(fine, words):
         ("flop", "costcalc flops"),
         ("Show", "costcalc show"),
         ("preset", "costcalc presets"),
-        ("xyzzy", "show, params, flops, kv, presets, schema"),
+        ("xyzzy", "show, params, flops, kv, verify, presets, schema"),
     ],
 )
 def test_an_unknown_command_is_refused_with_the_nearest(refused, word, hint):

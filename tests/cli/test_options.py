@@ -98,7 +98,7 @@ def complete(shell):
         ("costcalc kv gpt2 8", {"8b"}),
         ("costcalc show gpt2-", {"gpt2-small", "gpt2-xl"}),
         ("costcalc pa", {"params"}),
-        ("costcalc ", {"show", "params", "flops", "kv", "presets", "schema"}),
+        ("costcalc ", {"show", "params", "flops", "kv", "verify", "presets", "schema"}),
         ("costcalc params 8b --by ", {"component", "layer", "tensor"}),
         ("costcalc params 8b --format m", {"markdown"}),
         ("costcalc kv 8b --dtype q8", {"q8_0"}),

@@ -82,7 +82,7 @@ def verify(arch: Architecture, *, on_progress: Progress | None = None) -> Verifi
     tokens = min(TOKENS, arch.longest or TOKENS)
     inventory = model.inventory
     _check_size(arch.name, inventory, tokens)
-    arena = Arena(_arena_size(inventory), deviation=float(model.d_model) ** -0.5)
+    arena = arena_for(model)
     try:
         return _verified(fields, inventory, arena, tokens, replaced, on_progress)
     except NoReferenceError as error:
@@ -169,9 +169,10 @@ def _rotary(fields: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
     return found
 
 
-def _arena_size(inventory: Inventory) -> int:
-    """Elements of the largest parameter that is not a table, as far as LARGEST_ARENA allows."""
-    return min(max(prod(weight.axes.values()) for weight in inventory.weights if not weight.table), LARGEST_ARENA)
+def arena_for(model: Architecture) -> Arena:
+    """As large as the largest parameter that is not a table, as far as LARGEST_ARENA allows."""
+    largest = max(prod(weight.axes.values()) for weight in model.inventory.weights if not weight.table)
+    return Arena(min(largest, LARGEST_ARENA), deviation=float(model.d_model) ** -0.5)
 
 
 def _width(weight: Weight) -> int:

@@ -1,0 +1,228 @@
+"""`costcalc verify`: the table, the JSON, exit code 1 with the differing paths, and the line of progress."""
+
+import copy
+import json
+import re
+import sys
+
+import pytest
+
+from costcalc.reference import forward
+
+
+@pytest.fixture
+def more_kv_heads(monkeypatch):
+    """A pass in which every attention has as many key/value heads as query heads."""
+
+    def pass_(fields, tokens, **more):
+        fields = copy.deepcopy(fields)
+        for layer in fields["decoder"]["layers"]:
+            layer["attention"]["kv_heads"] = None
+        return forward(fields, tokens, **more)
+
+    monkeypatch.setattr("costcalc.verification.run.forward", pass_)
+
+
+def without_measures(text):
+    """What does not depend on rounding: 2.4e-07 -> #."""
+    return re.sub(r"\d\.\de-\d\d(?=  )", "#", text)
+
+
+def test_the_table(fine, tiny):
+    # A layer has 7 matrices and 2 norms, 7 + 2 products and 2 caches; outside there are 4 parameters
+    # (8,177 numbers, worked out in conftest.py) and the head. Multiplied: 3·2,483 + 247 = 7,696; cores
+    # 3·2·2·6·5·(1 + 2 + ... + 11 = 66) and 3·2·2·30·11; cache 3·2·2·5·11.
+    assert without_measures(fine("verify", tiny)) == (
+        """\
+tiny: verified, 65 paths agree in prefill and decode
+
+compared                  paths   stated                recorded
+prefill: parameters          31    8,177        8.18 K     8,177        8.18 K
+prefill: FLOPs               28  193,072  193.07 kFLOP   193,072  193.07 kFLOP
+prefill: cached elements      6      660                     660
+decode: parameters           31    8,177        8.18 K     8,177        8.18 K
+decode: FLOPs                28   19,352   19.35 kFLOP    19,352   19.35 kFLOP
+decode: cached elements       6      660                     660
+
+measured                                           by       allowed    verdict
+sums of attention rows differ from 1               #  1e-05      fine
+a later token changes earlier logits               0        exactly 0  fine
+cached decoding differs from the full pass         #  1e-04      fine
+RoPE scores at one offset differ                   -        1e-09      no layer has rotary positions
+RoPE changes lengths                               -        1e-09      no layer has rotary positions
+prefill FLOPs differ from the sum of decode steps  0        exactly 0  fine
+
+note: tiny: 11 tokens, every layer in full width, float32; all parameters share one random arena of 257.88 KiB
+"""
+    )
+
+
+def test_the_json(fine, windowed):
+    data = json.loads(fine("verify", windowed, "--json"))
+    assert list(data) == [
+        "schema",
+        "costcalc_version",
+        "model",
+        "verified",
+        "phases",
+        "faults",
+        "properties",
+        "replaced_windows",
+        "arena_bytes",
+    ]
+    assert (data["schema"], data["model"], data["verified"]) == ("costcalc.verify/1", "windowed", True)
+    assert (data["faults"], data["replaced_windows"]) == ([], [])
+    prefill, decode = data["phases"]
+    assert (prefill["phase"], decode["phase"]) == ("prefill", "decode")
+    assert (decode["workload"]["new_tokens"], decode["workload"]["past_tokens"]) == (1, 10)
+    for phase in data["phases"]:
+        assert phase["stated_parameters"] == phase["recorded_parameters"] == 10_647
+        assert phase["stated_cache_elements"] == phase["recorded_cache_elements"] == 20 * (4 * 5 + 11)
+    # Matrices 5·2,002 + 247; pairs 15 + 6·5 in four layers and 66 in one.
+    assert prefill["stated_flops"] == prefill["recorded_flops"] == 2 * 11 * 10_257 + 4 * 30 * (4 * 45 + 66)
+    properties = {item["property"]: item for item in data["properties"]}
+    assert properties["a_later_token_changes_earlier_logits"] == {
+        "property": "a_later_token_changes_earlier_logits",
+        "measured": 0.0,
+        "bound": 0,
+        "holds": True,
+    }
+    assert properties["rope_changes_lengths"]["holds"] is None
+    assert properties["rope_changes_lengths"]["note"] == "no layer has rotary positions"
+
+
+def test_a_difference_is_exit_code_1_with_the_paths(cli, tiny, more_kv_heads):
+    code, out, err = cli("verify", tiny)
+    assert (code, err) == (1, "")
+    assert out.splitlines()[0] == "tiny: NOT verified, 12 differences and 1 broken law"
+    rows = [re.split(r"  +", line) for line in out.splitlines() if line.startswith("decoder.layers.attention.k ")]
+    # 13·2·5 = 130 stated, 13·6·5 = 390 allocated, 11 times twice that multiplied; then the same for one token.
+    assert rows == [
+        ["decoder.layers.attention.k", "0-2", "prefill", "parameters", "130", "390"],
+        ["decoder.layers.attention.k", "0-2", "prefill", "FLOPs", "2,860", "8,580"],
+        ["decoder.layers.attention.k", "0-2", "decode", "parameters", "130", "390"],
+        ["decoder.layers.attention.k", "0-2", "decode", "FLOPs", "260", "780"],
+    ]
+
+
+def test_a_difference_in_json(cli, tiny, more_kv_heads):
+    code, out, _ = cli("verify", tiny, "--json")
+    assert code == 1
+    data = json.loads(out)
+    assert data["verified"] is False
+    assert data["faults"][0] == {
+        "phase": "prefill",
+        "kind": "parameters",
+        "path": "decoder.layers.attention.k",
+        "layers": [0, 1, 2],
+        "stated": 130,
+        "recorded": 390,
+    }
+    assert len(data["faults"]) == 12
+
+
+def test_a_broken_law_is_exit_code_1(cli, tiny, monkeypatch):
+    def leaking(fields, tokens, **more):
+        return forward(fields, tokens, **more) * (1 + int(tokens[0, -1]))
+
+    monkeypatch.setattr("costcalc.verification.run.forward", leaking)
+    code, out, _ = cli("verify", tiny)
+    assert code == 1
+    assert out.startswith("tiny: NOT verified, 1 broken law\n")
+    assert re.search(r"a later token changes earlier logits +[1-9]\S* +exactly 0 +TOO MUCH\n", out)
+
+
+def test_many_differences_are_shortened_in_the_table(cli, tmp_path, more_kv_heads):
+    """20 different layers, each with 6 differences in each phase."""
+    layers = "\n".join(
+        f"  - {{attention: {{heads: 6, kv_heads: 2, head_dim: {n}}}, feed_forward: {{d_ff: 37}}}}" for n in range(1, 21)
+    )
+    file = tmp_path / "many.yaml"
+    file.write_text(f"vocab_size: 19\nd_model: 13\nnorm: rmsnorm\nlayers:\n{layers}\n")
+    code, out, _ = cli("verify", file)
+    assert code == 1
+    assert out.count("decoder.layers.") == 40
+    assert "\nand 200 more" in out
+    assert len(json.loads(cli("verify", file, "--json")[1])["faults"]) == 240
+
+
+def test_several_models(cli, fine, tiny, windowed):
+    out = fine("verify", tiny, windowed)
+    assert out.startswith("tiny: verified, 65 paths agree in prefill and decode; windowed: verified, ")
+    assert "tiny: compared" in out
+    assert "windowed: measured" in out
+    assert [item["model"] for item in json.loads(fine("verify", tiny, windowed, "--json"))] == ["tiny", "windowed"]
+
+
+def test_one_of_several_that_differs_is_exit_code_1(cli, tiny, monkeypatch):
+    def pass_(fields, tokens, **more):
+        return forward({**fields, "tie_embeddings": False}, tokens, **more)
+
+    monkeypatch.setattr("costcalc.verification.run.forward", pass_)
+    code, out, _ = cli("verify", tiny, "gpt2")
+    assert code == 1
+    assert out.startswith("tiny: verified, 65 paths agree in prefill and decode; gpt2: NOT verified, ")
+
+
+def test_replaced_windows_are_said(fine, tmp_path):
+    file = tmp_path / "wide.yaml"
+    file.write_text(
+        "vocab_size: 19\nd_model: 13\nnorm: rmsnorm\nlayers:\n  - {attention: {heads: 1, window: 4096}}\n", "utf-8"
+    )
+    assert "\nnote: wide: windows of 4,096 were made 5, so that they bind\n" in fine("verify", file)
+
+
+@pytest.mark.parametrize("form", ["csv", "markdown"])
+def test_other_formats(fine, tiny, form):
+    out = fine("verify", tiny, "--format", form)
+    assert "prefill: parameters" in out
+    assert "8177" in out.replace(",", "")
+
+
+@pytest.mark.parametrize("options", [("--format", "jsn"), ("--json", "--format", "csv")], ids=["unknown", "two"])
+def test_a_wrong_format_is_refused_before_anything_runs(refused, tiny, monkeypatch, options):
+    monkeypatch.setattr("costcalc.cli.verify.verify", None)
+    refused("verify", tiny, *options)
+
+
+def test_a_model_that_is_too_large(refused, tmp_path):
+    file = tmp_path / "huge.yaml"
+    file.write_text(
+        "vocab_size: 19\nd_model: 1000000\nnorm: rmsnorm\nlayers:\n  - {repeat: 1000, feed_forward: {d_ff: 1000000}}\n"
+    )
+    what, _ = refused("verify", file)
+    assert what.startswith("huge is too large to run here: ")
+
+
+def test_progress_on_a_terminal(cli, tiny, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr("costcalc.cli.verify.SECONDS_BETWEEN", 0)
+    code, _, err = cli("verify", tiny)
+    assert code == 0
+    lines = err.split("\r")
+    assert [line.rstrip() for line in lines[1:4]] == [f"tiny: prefill, layer {n} of 3" for n in (1, 2, 3)]
+    assert lines[-3].startswith("tiny: decode, layer 3 of 3")
+    # The line is wiped with blanks, and the cursor is back at its start.
+    assert lines[-2].strip() == ""
+    assert len(lines[-2]) >= len(lines[-3].rstrip())
+    assert lines[-1] == ""
+    assert "\n" not in err
+
+
+def test_progress_is_wiped_before_an_error(cli, tiny, monkeypatch):
+    def breaks(fields, tokens, *, on_layer, **more):
+        on_layer(1, 3)
+        raise MemoryError
+
+    monkeypatch.setattr("costcalc.verification.run.forward", breaks)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, err = cli("verify", tiny)
+    assert (code, out) == (2, "")
+    first, *rest = err.removesuffix("\n").split("\n")
+    assert first.split("\r")[-1] == "error: tiny does not fit into memory here"
+    assert len(rest) == 1
+
+
+def test_no_progress_through_a_pipe(cli, tiny, monkeypatch):
+    monkeypatch.setattr("costcalc.cli.verify.SECONDS_BETWEEN", 0)
+    assert cli("verify", tiny)[2] == ""

@@ -1,0 +1,264 @@
+"""A model run in its real shapes: what is compared, what is measured, and planted faults that must be found."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import costcalc
+from costcalc import CostcalcError
+from costcalc.reference import forward
+from costcalc.verification import verify
+from costcalc.verification.run import binding
+
+SMALL = {
+    "vocab_size": 19,
+    "d_model": 13,
+    "norm": "rmsnorm",
+    "positions": "rope",
+    "layers": [
+        {"name": "local", "attention": {"heads": 6, "kv_heads": 2, "head_dim": 5, "window": 3}},
+        {"name": "global", "repeat": 2, "attention": {"heads": 6, "kv_heads": 3, "head_dim": 7}},
+    ],
+    "block": {"feed_forward": {"kind": "gated", "d_ff": 37}},
+}
+
+
+def small(**changes):
+    written = {**copy.deepcopy(SMALL), **changes}
+    return costcalc.load({key: value for key, value in written.items() if value is not None})
+
+
+def measured(result):
+    return {item.name: item.measured for item in result.properties}
+
+
+def broken(result):
+    return [item.name for item in result.properties if not item.holds]
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """planted(before, after): the pass works on changed fields or a changed request, or gives other logits."""
+
+    def plant(before=None, after=None):
+        def pass_(fields, tokens, *, tape, request, on_layer):
+            fields = copy.deepcopy(fields)
+            if before is not None:
+                before(fields, request)
+            logits = forward(fields, tokens, tape=tape, request=request, on_layer=on_layer)
+            return logits if after is None else after(logits, tokens, tape)
+
+        monkeypatch.setattr("costcalc.verification.run.forward", pass_)
+
+    return plant
+
+
+def test_a_small_model_agrees_in_prefill_and_decode():
+    result = verify(small())
+    assert result.agrees
+    assert result.faults == ()
+    prefill, decode = result.phases
+    assert (prefill.name, prefill.workload.new_tokens, prefill.workload.past_tokens) == ("prefill", 11, 0)
+    assert (decode.name, decode.workload.new_tokens, decode.workload.past_tokens) == ("decode", 1, 10)
+    # local: q, output 13·30, k, v 13·10, norms 2·13; global: 13·42 twice, 13·21 twice; gated 3·13·37 = 1,443 each.
+    #   (1,040 + 26 + 1,443) + 2·(1,638 + 26 + 1,443) + final norm 13 + two tables of 247 = 2,509 + 6,214 + 507
+    for phase in result.phases:
+        assert phase.compared[0].stated == phase.compared[0].recorded == 9_230
+    # Multiplied: 9,230 - 7 norms of 13 - the input table = 8,892. Cores, N·H = 30 and 42:
+    #   prefill, pairs 66, with window 3 1 + 2 + 9·3 = 30: 2·2·(30·30 + 2·42·66); decode, 11 and 3 keys.
+    assert prefill.compared[1].recorded == 2 * 11 * 8_892 + 4 * (900 + 5_544)
+    assert decode.compared[1].recorded == 2 * 8_892 + 4 * (30 * 3 + 2 * 42 * 11)
+    # 2·K·H a token: 20 for 3 tokens, 42 for 11 in two layers.
+    assert prefill.compared[2].recorded == decode.compared[2].recorded == 20 * 3 + 2 * 42 * 11
+
+
+def test_the_public_name():
+    assert costcalc.verify(small()) == verify(small())
+
+
+def test_a_second_run_gives_the_same():
+    assert verify(small()) == verify(small())
+
+
+@pytest.mark.parametrize("preset", ["gpt2", "llama-3.2-1b"])
+def test_presets_in_real_width(preset):
+    model = costcalc.load(preset)
+    result = verify(model)
+    assert result.agrees
+    assert result.phases[0].compared[0].recorded == costcalc.parameters(model).total
+    assert result.phases[0].compared[1].recorded == costcalc.flops(model, costcalc.Workload(new_tokens=11)).forward
+    assert result.phases[1].compared[2].recorded == costcalc.kv_cache(model, 11).elements
+    assert all(item.measured is not None for item in result.properties) == (preset != "gpt2")
+
+
+@pytest.mark.parametrize(
+    ("before", "where"),
+    [
+        (lambda fields, request: fields["decoder"]["layers"][1]["attention"].update(kv_heads=6), "global.attention.k"),
+        (
+            lambda fields, request: fields["decoder"]["layers"][0]["attention"].update(window=4),
+            "local.attention.scores",
+        ),
+        (
+            lambda fields, request: fields["decoder"]["layers"][0]["attention"].update(bias=True),
+            "local.attention.q_bias",
+        ),
+        (lambda fields, request: fields["decoder"]["layers"][1].update(repeat=1), "global.feed_forward.up"),
+        (lambda fields, request: fields.update(tie_embeddings=True), "head"),
+        (lambda fields, request: fields.update(d_model=17), "decoder.embedding"),
+        (lambda fields, request: fields["decoder"].update(final_norm=False), "decoder.final_norm"),
+    ],
+)
+def test_a_pass_that_does_something_else_is_found(planted, before, where):
+    planted(before)
+    result = verify(small())
+    assert not result.agrees
+    assert any(fault.path.endswith(where) for fault in result.faults)
+    assert {fault.phase for fault in result.faults} == {"prefill", "decode"}
+
+
+def test_a_leak_is_found(planted):
+    """A millionth of the last token in every logit."""
+    planted(after=lambda logits, tokens, tape: logits + np.float32(1e-6) * tokens[0, -1])
+    result = verify(small())
+    assert broken(result) == ["a later token changes earlier logits"]
+    assert not result.agrees
+    assert result.faults == ()
+
+
+def test_decoding_at_a_wrong_position_is_found(planted):
+    def later(fields, request):
+        request.past += 1 if request.past else 0
+
+    planted(later)
+    assert broken(verify(small())) == ["cached decoding differs from the full pass"]
+
+
+def test_decoding_from_a_cache_that_lost_a_token_is_found(planted):
+    def shorter(fields, request):
+        request.arrays = {path: held[:, :, 1:] for path, held in request.arrays.items()}
+
+    planted(shorter)
+    result = verify(small())
+    assert broken(result) == ["cached decoding differs from the full pass"]
+    assert {fault.phase for fault in result.faults} == {"decode"}
+
+
+def test_weights_that_do_not_sum_to_one_are_found(planted):
+    def unnormed(logits, tokens, tape):
+        tape.row_sum_error = 0.01
+        return logits
+
+    planted(after=unnormed)
+    assert broken(verify(small())) == ["sums of attention rows differ from 1"]
+
+
+def test_work_that_is_done_in_prefill_only_is_found(planted):
+    """A window of 2 in the pass: prefill is no longer the sum of the stated decode steps."""
+    planted(lambda fields, request: fields["decoder"]["layers"][0]["attention"].update(window=2))
+    result = verify(small())
+    # 30·(30 pairs with a window of 3, 21 with one of 2): 2·2·30·9.
+    assert measured(result)["prefill FLOPs differ from the sum of decode steps"] == 1_080
+    assert broken(result) == ["prefill FLOPs differ from the sum of decode steps"]
+
+
+def test_wide_windows_are_made_to_bind():
+    layers = [
+        {"attention": {"heads": 6, "head_dim": 5, "window": window}} for window in (4096, 11, 10, 7, 128, 1, None)
+    ]
+    model = small(layers=layers, block={})
+    fields, replaced = binding(model.model_dump())
+    assert replaced == (11, 128, 4096)
+    assert [layer["attention"]["window"] for layer in fields["decoder"]["layers"]] == [5, 5, 10, 7, 5, 1, None]
+    assert model.decoder.layers[0].attention.window == 4096
+    result = verify(model)
+    assert result.agrees
+    assert result.replaced == (11, 128, 4096)
+
+
+def test_windows_inside_patterns_are_made_to_bind():
+    block = {"attention": {"heads": 6, "head_dim": 5}}
+    inner = {"repeat": 2, "pattern": [{"attention": {"window": 512}}, {}]}
+    model = small(layers=None, block=None, decoder={"block": block, "layers": [{"repeat": 3, "pattern": [inner, {}]}]})
+    result = verify(model)
+    assert result.agrees
+    assert result.replaced == (512,)
+    assert len(set(model.inventory.layout["decoder"])) == 2
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 11, 1024])
+def test_a_short_table_of_positions_shortens_the_text(length):
+    result = verify(small(positions={"kind": "learned", "length": length}))
+    assert result.agrees
+    assert result.phases[0].workload.new_tokens == min(length, 11)
+    assert (measured(result)["a later token changes earlier logits"] is None) == (length == 1)
+
+
+def test_a_short_stored_table_of_sinusoids_shortens_the_text_too():
+    result = verify(small(positions={"kind": "sinusoidal", "stored": "buffer", "length": 7}))
+    assert result.agrees
+    assert result.phases[0].workload.new_tokens == 7
+
+
+def test_what_does_not_apply_is_not_measured():
+    result = verify(small(positions="none", layers=[{"feed_forward": {"d_ff": 37}}], block={}))
+    assert result.agrees
+    values = measured(result)
+    assert values["sums of attention rows differ from 1"] is None
+    assert values["RoPE changes lengths"] is None
+    assert values["a later token changes earlier logits"] == 0
+    assert result.phases[0].compared[2].paths == 0
+
+
+def test_a_vocabulary_of_one_entry_has_no_other_token():
+    values = measured(verify(small(vocab_size=1)))
+    assert values["a later token changes earlier logits"] is None
+
+
+def test_numbers_that_overflow_are_not_measured_and_counts_still_compared(recwarn):
+    result = verify(small(embedding={"scale": 1e29}, norm={"kind": "rmsnorm", "eps": 1e-30}))
+    assert result.faults == ()
+    assert result.agrees
+    assert not recwarn.list
+
+
+def test_progress_is_told_layer_by_layer():
+    told = []
+    verify(small(), on_progress=lambda *words: told.append(words))
+    labels = ["prefill", "prefill, last token changed", "decode"]
+    assert told == [(label, done, 3) for label in labels for done in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"vocab_size": 10**12},
+        {"d_model": 10**9},
+        {"block": {"feed_forward": {"d_ff": 10**10}}},
+        {"block": {"repeat": 10**4, "feed_forward": {"d_ff": 10**9}}},
+    ],
+)
+def test_a_model_that_does_not_fit_here_is_refused_at_once(changes):
+    with pytest.raises(CostcalcError, match="too large to run here") as caught:
+        verify(small(**changes))
+    assert caught.value.hint
+
+
+def test_a_large_matrix_is_multiplied_in_blocks(monkeypatch):
+    """An arena of 100 numbers: q has 13·30, in blocks of 7 columns; the table of 19·13 in blocks of 7 rows."""
+    whole = verify(small())
+    monkeypatch.setattr("costcalc.verification.run.LARGEST_ARENA", 100)
+    blocks = verify(small())
+    assert blocks.agrees
+    assert blocks.phases == whole.phases
+    assert blocks.arena_bytes < whole.arena_bytes
+
+
+def test_memory_that_is_not_there_is_told(monkeypatch):
+    def full(*words, **more):
+        raise MemoryError
+
+    monkeypatch.setattr("costcalc.verification.run.forward", full)
+    with pytest.raises(CostcalcError, match="does not fit into memory"):
+        verify(small())
