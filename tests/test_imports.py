@@ -153,6 +153,15 @@ def test_one_json_answer_loads_neither_numpy_nor_rich_nor_an_importer():
     assert not loaded & {"numpy", "rich", "costcalc.sources.huggingface", "costcalc.cli.show", "costcalc.report.table"}
 
 
+def test_only_a_verification_that_runs_loads_numpy():
+    for words in (["--help"], ["verify", "--help"], ["verify", "8b", "--format", "jsn"]):
+        loaded, _ = loaded_after(f"from costcalc.cli.main import run\nrun({words!r})")
+        assert not loaded & {"numpy", "costcalc.reference", "costcalc.verification"}
+    loaded, printed = loaded_after("from costcalc.cli.main import run\nassert run(['verify', 'gpt2', '--json']) == 0")
+    assert json.loads(printed)["verified"] is True
+    assert {"numpy", "costcalc.reference", "costcalc.verification"} <= loaded
+
+
 def test_a_config_json_loads_its_own_lineage_only():
     small = {"model_type": "gpt2", "n_layer": 3, "n_embd": 12, "n_head": 4}
     loaded, _ = loaded_after(f"import costcalc\nprint(costcalc.load({small!r}).name)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from costcalc.architecture import Architecture
 from costcalc.cli.emit import chosen_format, emit
@@ -13,7 +13,9 @@ from costcalc.cli.models import header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
 from costcalc.report import Cell, Quantity, Report, Row, Table
 from costcalc.units import human, ranges, several
-from costcalc.verification import Fault, Phase, Property, Verification, verify
+
+if TYPE_CHECKING:
+    from costcalc.verification import Fault, Phase, Property, Verification
 
 MOST_FAULTS = 40
 """Lines of differing paths in a table; JSON lists all."""
@@ -34,14 +36,7 @@ def run(
     """
     del version, debug
     chosen_format(form, as_json, output)
-    loaded = load_all(models)
-    results: list[tuple[Architecture, Verification]] = []
-    for model in loaded:
-        progress = Progress(model.name)
-        try:
-            results.append((model, verify(model, on_progress=progress)))
-        finally:
-            progress.end()
+    results = _verified(load_all(models))
     report = Report(
         title="; ".join(_answer(model, result) for model, result in results),
         tables=tuple(table for model, result in results for table in _tables(model, result, many=len(results) > 1)),
@@ -50,6 +45,19 @@ def run(
     )
     emit(report, form=form, as_json=as_json, output=output)
     return 0 if all(result.agrees for _, result in results) else 1
+
+
+def _verified(models: list[Architecture]) -> list[tuple[Architecture, Verification]]:
+    from costcalc.verification import verify  # noqa: PLC0415 - NumPy is loaded where it runs, not for a help page
+
+    results = []
+    for model in models:
+        progress = Progress(model.name)
+        try:
+            results.append((model, verify(model, on_progress=progress)))
+        finally:
+            progress.end()
+    return results
 
 
 class Progress:

@@ -181,7 +181,7 @@ def test_other_formats(fine, tiny, form):
 
 @pytest.mark.parametrize("options", [("--format", "jsn"), ("--json", "--format", "csv")], ids=["unknown", "two"])
 def test_a_wrong_format_is_refused_before_anything_runs(refused, tiny, monkeypatch, options):
-    monkeypatch.setattr("costcalc.cli.verify.verify", None)
+    monkeypatch.setattr("costcalc.verification.verify", None)
     refused("verify", tiny, *options)
 
 
