@@ -13,6 +13,7 @@ The functions take and give arrays of any float dtype. `forward` runs a whole mo
 """
 
 from costcalc.reference.activations import ACTIVATIONS, gelu, gelu_tanh, quick_gelu, relu, relu_squared, sigmoid, silu
+from costcalc.reference.grouped_query import join_heads, split_heads
 from costcalc.reference.kinds import NoReferenceError
 from costcalc.reference.model import forward
 from costcalc.reference.norms import layer_norm, rms_norm
@@ -35,6 +36,7 @@ __all__ = [
     "forward",
     "gelu",
     "gelu_tanh",
+    "join_heads",
     "layer_norm",
     "quick_gelu",
     "relu",
@@ -46,5 +48,6 @@ __all__ = [
     "sinusoidal",
     "soft_cap",
     "softmax",
+    "split_heads",
     "visible",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from costcalc.reference.arrays import Array
+from costcalc.reference.arrays import Array, floats
 
 
 def relu(x: Array) -> Array:
@@ -32,6 +32,7 @@ def silu(x: Array) -> Array:
 
 def gelu(x: Array) -> Array:
     """x · Φ(x), with Φ the normal distribution function by erf (arXiv 1606.08415, section 2)."""
+    x = floats(x)
     erf = np.fromiter(map(math.erf, (x / math.sqrt(2)).ravel().tolist()), x.dtype, x.size).reshape(x.shape)
     return 0.5 * x * (1 + erf)
 

@@ -6,20 +6,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.arrays import FLOAT, Array, Fields, floats
 from costcalc.reference.tape import Scope
 
 
 def sinusoidal(positions: Array, width: int) -> Array:
     """The encodings of arXiv 1706.03762, section 3.5: sin(p / 10000^(2i/D)) at 2i and the cosine at 2i + 1.
 
-    positions: (T). Result: (T, D), float64.
+    positions: (T), or one. Result: (T, D), or (D); float64.
     """
     pairs = np.arange(0, width, 2)  # (⌈D/2⌉)
-    angles = np.asarray(positions)[:, None] / 10_000 ** (pairs / width)  # (T, ⌈D/2⌉)
-    table = np.empty((len(angles), width))  # (T, D)
-    table[:, 0::2] = np.sin(angles)
-    table[:, 1::2] = np.cos(angles[:, : width // 2])  # an odd width ends in a sine
+    angles = np.asarray(positions)[..., None] / 10_000 ** (pairs / width)  # (T, ⌈D/2⌉)
+    table = np.empty((*angles.shape[:-1], width))  # (T, D)
+    table[..., 0::2] = np.sin(angles)
+    table[..., 1::2] = np.cos(angles[..., : width // 2])  # an odd width ends in a sine
     return table
 
 
@@ -28,24 +28,27 @@ def rope(
 ) -> Array:
     """Rotary position embedding (arXiv 2104.09864, eq. 34): pair i of a vector at position p turns by p / theta^(2i/R).
 
-    x: (..., T, H); positions: (T); result as x. Only the first R = rotary_dim numbers turn (None: all), of an odd R all
-    but the last. pairs: "halves" pairs number i with i + R/2 (LLaMA, NeoX), "adjacent" 2i with 2i + 1 (the paper,
-    GPT-J); the two differ by a fixed order of the numbers, which queries and keys share, so no score tells them apart.
+    x: (..., T, H); positions: (T), or one for all; result: as x, or one row for each position if x is one vector. Only
+    the first R = rotary_dim numbers turn (None: all), of an odd R all but the last. pairs: "halves" pairs number i with
+    i + R/2 (GPT-NeoX, and LLaMA in transformers), "adjacent" 2i with 2i + 1 (the paper, GPT-J): the same rotations of
+    numbers in another order, which a model's weights have to be in.
     """
-    rotated = x.shape[-1] if rotary_dim is None else rotary_dim
+    if pairs not in ("halves", "adjacent"):
+        raise ValueError(f'pairs are "halves" or "adjacent", not {pairs!r}')
+    x, rotated = floats(x), x.shape[-1] if rotary_dim is None else rotary_dim
     rotated -= rotated % 2  # R
-    angles = np.asarray(positions)[:, None] * theta ** (-np.arange(0, rotated, 2) / rotated)  # (T, R/2)
+    angles = np.asarray(positions)[..., None] * theta ** (-np.arange(0, rotated, 2) / rotated)  # (T, R/2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)  # (T, R/2) each
-    half = rotated // 2
-    first, second = {
-        "halves": (slice(0, half), slice(half, rotated)),
-        "adjacent": (slice(0, rotated, 2), slice(1, rotated, 2)),
-    }[pairs]
+    if pairs == "halves":
+        first, second = slice(0, rotated // 2), slice(rotated // 2, rotated)
+    else:
+        first, second = slice(0, rotated, 2), slice(1, rotated, 2)
     a, b = x[..., first], x[..., second]  # (..., T, R/2) each
-    turned = x.copy()  # (..., T, H)
-    turned[..., first] = a * cos - b * sin
-    turned[..., second] = a * sin + b * cos
-    return turned
+    shape = np.broadcast_shapes(x.shape[:-1], angles.shape[:-1])  # (..., T)
+    result = np.broadcast_to(x, (*shape, x.shape[-1])).copy()  # (..., T, H)
+    result[..., first] = a * cos - b * sin
+    result[..., second] = a * sin + b * cos
+    return result
 
 
 def nothing_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:

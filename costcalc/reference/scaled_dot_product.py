@@ -26,8 +26,15 @@ def first_seen(position: int, window: int | None) -> int:
     return 0 if window is None else max(position - window + 1, 0)
 
 
-def visible(queries: int, keys: int, *, causal: bool = True, window: int | None = None) -> Array:
-    """Who sees whom: (queries, keys) of True and False. The queries are the last of the keys' positions."""
+def visible(queries: int, keys: int, *, causal: bool = False, window: int | None = None) -> Array:
+    """Who sees whom: (queries, keys) of True and False. The queries are the last of the keys' positions.
+
+    A window looks back, so it goes with causal.
+    """
+    if causal and queries > keys:
+        raise ValueError(f"{queries} queries cannot be the last of {keys} positions")
+    if window is not None and (window < 1 or not causal):
+        raise ValueError("a window is at least 1, and goes with causal=True")
     query = np.arange(keys - queries, keys)[:, None]  # (T, 1)
     key = np.arange(keys)[None, :]  # (1, S)
     seen = np.full((queries, keys), True)  # (T, S)
@@ -59,8 +66,8 @@ def attention(
     """softmax(q kᵀ / √H) v, and the weights themselves (arXiv 1706.03762, equation 1).
 
     q: (..., T, H); k: (..., S, H); v: (..., S, any); the queries are the last T of the S positions. causal: a query
-    sees no later key. window: only the latest `window` keys, its own included. scale: None for 1 / √H. Results:
-    (..., T, any) and (..., T, S).
+    sees no later key. window: and of the others only the latest, its own included. scale: None for 1 / √H. Results:
+    (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H).
     """
     scores = q @ k.swapaxes(-1, -2)  # (..., T, H) x (..., H, S) -> (..., T, S)
     seen = visible(q.shape[-2], k.shape[-2], causal=causal, window=window)  # (T, S)
