@@ -36,6 +36,8 @@ def forward(
     fields: `Architecture.model_dump()`. tokens: (B, T) of row numbers. logits: "all", or "last" for the last token's
     only. Result: (B, T, V) or (B, 1, V), float32.
     """
+    if logits not in ("all", "last"):
+        raise ValueError(f'logits are "all" or "last", not {logits!r}')
     request = Request() if request is None else request
     root, at = Scope(tape), Scope(tape, "decoder")
     table = embedding_table(fields, at)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.kinds import of_kind
 from costcalc.reference.tape import Scope
 
 
@@ -32,7 +33,7 @@ def norm(fields: Fields, x: Array, at: Scope, name: str) -> Array:
     x: (..., D), normalised over D, which may be the model's width, a head's or a whole projection's.
     """
     width = x.shape[-1]
-    x = NORMS[fields["kind"]](x, eps=fields["eps"])  # (..., D)
+    x = of_kind(NORMS, fields["kind"], "norm")(x, eps=fields["eps"])  # (..., D)
     if fields["weight"]:
         x = x * at.gain(name, width)  # (..., D) * (D)
     if fields.get("bias"):  # RMSNorm has no such field

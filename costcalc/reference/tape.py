@@ -80,7 +80,7 @@ class Tape:
     def watch_rows(self, attention_weights: Array) -> None:
         """Measure how far rows of attention weights are from summing to 1. attention_weights: (..., S)."""
         error = float(np.abs(attention_weights.sum(axis=-1) - 1).max())
-        self.row_sum_error = max(self.row_sum_error, error)
+        self.row_sum_error = float(np.maximum(self.row_sum_error, error))  # what is no number stays none
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class Table:
 
     def rows(self, indices: Array) -> Array:
         """The rows at these indices: (...) -> (..., width)."""
-        if indices.size and not 0 <= indices.min() <= indices.max() < self.length:
-            raise IndexError(f"{self.path} has {self.length} rows, row {indices.max()} was asked for")
+        for row in indices[(indices < 0) | (indices >= self.length)]:
+            raise IndexError(f"{self.path} has {self.length} rows, row {row} was asked for")
         looked_up: Array = self.held[indices % len(self.held)]
         return looked_up
 
