@@ -1,0 +1,146 @@
+"""Where the norms of a layer stand, on numbers that can be followed by hand."""
+
+import numpy as np
+import pytest
+
+from costcalc.reference import Request, rms_norm
+from costcalc.reference.block import ATTENTION, NORM_PLACES, PARALLEL, block
+from costcalc.reference.feed_forward import FEED_FORWARD
+
+TWO = np.array([[[2.0]]])
+
+
+def squares(asked):
+    """A norm that squares, and for the feed-forward multiplies by 7; it notes the names that were asked for."""
+
+    def normed(x, name):
+        asked.append(name)
+        return {"feed_forward_norm": 7}.get(name, 1) * x**2
+
+    return normed
+
+
+@pytest.mark.parametrize(
+    ("norms", "result", "names"),
+    [
+        ("pre", 14, ["part_norm"]),  # 2 + 3·(2²)
+        ("post", 64, ["part_norm"]),  # (2 + 3·2)²
+        ("output", 38, ["part_norm"]),  # 2 + (3·2)²
+        ("sandwich", 146, ["part_norm", "part_output_norm"]),  # 2 + (3·(2²))²
+    ],
+)
+def test_a_sublayer_and_its_norms(norms, result, names):
+    asked = []
+    assert NORM_PLACES[norms](TWO, lambda y: 3 * y, squares(asked), "part").item() == result
+    assert asked == names
+
+
+@pytest.mark.parametrize(
+    ("parallel", "result", "names"),
+    [
+        ("one_norm", 34, ["norm"]),  # 2 + 3·(2²) + 5·(2²)
+        ("two_norms", 154, ["attention_norm", "feed_forward_norm"]),  # 2 + 3·(2²) + 5·7·(2²)
+    ],
+)
+def test_parallel_sublayers_and_their_norms(parallel, result, names):
+    asked = []
+    assert PARALLEL[parallel](TWO, lambda y: 3 * y, lambda y: 5 * y, squares(asked)).item() == result
+    assert asked == names
+
+
+# A whole layer of D=13 whose attention trebles and whose feed-forward takes the sine, with one gain a norm.
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3, 11, 13)).astype(np.float32)
+GAINS = {
+    "norm": 2.0,
+    "attention_norm": 3.0,
+    "attention_output_norm": 5.0,
+    "feed_forward_norm": 7.0,
+    "feed_forward_output_norm": 11.0,
+}
+
+
+@pytest.fixture
+def layer(monkeypatch, place):
+    """layer(norms=..., ...) -> the output for X, the place, and where the sublayers were run."""
+    places = []
+
+    def treble(fields, x, at, *, positions, request):
+        places.append((at.path, positions, request))
+        return 3 * x
+
+    def sine(fields, x, at):
+        places.append(at.path)
+        return np.sin(x)
+
+    monkeypatch.setitem(ATTENTION, "treble", treble)
+    monkeypatch.setitem(FEED_FORWARD, "sine", sine)
+
+    def run(**changes):
+        fields = {
+            "norms": "pre",
+            "parallel": False,
+            "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True},
+            "positions": {"kind": "none"},
+            "attention": {"kind": "treble"},
+            "feed_forward": {"kind": "sine"},
+            **changes,
+        }
+        here = place({name: np.full(13, gain) for name, gain in GAINS.items()})
+        return block(fields, X, here, request=Request(past=7)), here, places
+
+    return run
+
+
+def n(x, name):
+    return rms_norm(x, eps=0.3) * GAINS[name]
+
+
+def pre_attention(x):
+    return x + 3 * n(x, "attention_norm")
+
+
+def pre_feed_forward(x):
+    return x + np.sin(n(x, "feed_forward_norm"))
+
+
+def post(x):
+    x = n(x + 3 * x, "attention_norm")
+    return n(x + np.sin(x), "feed_forward_norm")
+
+
+def output(x):
+    x = x + n(3 * x, "attention_norm")
+    return x + n(np.sin(x), "feed_forward_norm")
+
+
+def sandwich(x):
+    x = x + n(3 * n(x, "attention_norm"), "attention_output_norm")
+    return x + n(np.sin(n(x, "feed_forward_norm")), "feed_forward_output_norm")
+
+
+@pytest.mark.parametrize(
+    ("changes", "formula"),
+    [
+        ({}, lambda x: pre_feed_forward(pre_attention(x))),
+        ({"norms": "post"}, post),
+        ({"norms": "output"}, output),
+        ({"norms": "sandwich"}, sandwich),
+        ({"parallel": "one_norm"}, lambda x: x + 3 * n(x, "norm") + np.sin(n(x, "norm"))),
+        (
+            {"parallel": "two_norms"},
+            lambda x: x + 3 * n(x, "attention_norm") + np.sin(n(x, "feed_forward_norm")),
+        ),
+        ({"feed_forward": None}, pre_attention),
+        ({"attention": None}, pre_feed_forward),
+    ],
+)
+def test_a_layer_is_its_formula(layer, changes, formula):
+    np.testing.assert_allclose(layer(**changes)[0], formula(X.astype(float)), rtol=2e-5, atol=1e-5)
+
+
+def test_the_parts_of_a_layer_stand_at_their_places(layer):
+    _, here, (attention, feed_forward) = layer()
+    assert attention == ("here.attention", {"kind": "none"}, Request(past=7))
+    assert feed_forward == "here.feed_forward"
+    assert here.tape.parameters == dict.fromkeys(["here.attention_norm", "here.feed_forward_norm"], (13, "trainable"))

@@ -1,0 +1,546 @@
+"""Every kind of component in every phase: what the pass recorded is what the inventory states, path by path.
+
+And that nothing is left out: each kind and each choice that a field of an architecture offers occurs here, and the pass
+reads each field.
+"""
+
+import re
+from functools import cache, reduce
+from itertools import product
+from operator import getitem
+from types import UnionType
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+import numpy as np
+import pytest
+
+import costcalc
+from costcalc.architecture import Architecture
+from costcalc.architecture.component import Component
+from costcalc.architecture.embedding import Embedding
+from costcalc.inventory import Workload
+from costcalc.reference import ACTIVATIONS, Arena, NoReferenceError, Request, Tape, forward
+from costcalc.reference.block import ATTENTION
+from costcalc.reference.feed_forward import FEED_FORWARD
+from costcalc.reference.tape import Product
+from costcalc.verification.faults import KINDS, compare, stated
+
+ARENA = Arena(4096, deviation=13**-0.5)
+TEXT = np.random.default_rng(0).integers(0, 19, (3, 23))
+
+# V=19, D=13, N=6, K=2, H=5, F=37; two layers
+CORE = {"heads": 6, "kv_heads": 2, "head_dim": 5}
+NORMS = {
+    "rms": {"kind": "rmsnorm"},
+    "bare rms": {"kind": "rmsnorm", "weight": False},
+    "layer": {"kind": "layernorm"},
+    "layer without bias": {"kind": "layernorm", "bias": False},
+    "layer without gain": {"kind": "layernorm", "weight": False},
+    "bare layer": {"kind": "layernorm", "weight": False, "bias": False},
+}
+PREFILL = Workload(batch=3, new_tokens=11)
+DECODE = Workload(batch=3, new_tokens=1, past_tokens=11)
+FIVE_MORE = Workload(batch=3, new_tokens=5, past_tokens=12, logits="last")
+PHASES = (PREFILL, DECODE, FIVE_MORE)
+"""Each goes on where the one before ended."""
+
+
+def small(*, attention=(), feed_forward=(), layer=(), **top):
+    """The written form of a small decoder with these keys changed; None takes a sublayer away."""
+    parts = {
+        "attention": None if attention is None else {**CORE, **dict(attention)},
+        "feed_forward": None if feed_forward is None else {"d_ff": 37, **dict(feed_forward)},
+    }
+    block = {"repeat": 2, **{key: value for key, value in parts.items() if value is not None}, **dict(layer)}
+    return {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [block], **top}
+
+
+def cases():
+    """(name, written form) of every case."""
+    for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
+        yield f"{norms} {norm}", small(norm=NORMS[norm], layer={"norms": norms})
+    for parallel, norm in product(("one_norm", "two_norms"), NORMS):
+        yield f"{parallel} {norm}", small(norm=NORMS[norm], layer={"parallel": parallel})
+    for norms, lacking in product(("pre", "post", "output", "sandwich"), ("attention", "feed_forward")):
+        yield f"{norms} without {lacking}", small(norm="layernorm", layer={"norms": norms}, **{lacking: None})
+    for kind, norm in product(("per_head", "projection"), NORMS):
+        yield f"{kind} {norm}", small(attention={"qk_norm": {"kind": kind, "norm": NORMS[norm]}})
+    for bias, out_bias in product((False, True), repeat=2):
+        yield f"biases {bias} {out_bias}", small(attention={"bias": bias, "out_bias": out_bias})
+    for kv_heads in (None, 1, 2, 3, 6):
+        yield f"{kv_heads} key heads", small(attention={"kv_heads": kv_heads})
+        # the size of a head derived: 42 / 6 = 7
+        yield f"{kv_heads} key heads of 7", small(d_model=42, attention={"kv_heads": kv_heads, "head_dim": None})
+    for window in (1, 5, 11, 13, 1009):
+        yield f"window {window}", small(attention={"window": window})
+    yield "scale", small(attention={"scale": 0.3})
+    yield "softcap", small(attention={"softcap": 2.0})
+    yield "learned", small(positions={"kind": "learned", "length": 23})
+    for stored in ("no", "frozen", "buffer"):
+        length = {} if stored == "no" else {"length": 29}
+        yield f"sinusoidal {stored}", small(positions={"kind": "sinusoidal", "stored": stored, **length})
+    yield "no positions", small(positions="none")
+    for rotary_dim in (None, 2, 4):
+        yield f"rope {rotary_dim}", small(positions={"kind": "rope", "theta": 100.0, "rotary_dim": rotary_dim})
+    yield (
+        "rope in some layers",
+        small(
+            layers=[
+                {"positions": "rope", "attention": CORE},
+                {"positions": {"kind": "rope", "theta": 7.0}, "attention": CORE},
+                {"positions": "none", "attention": CORE},
+            ]
+        ),
+    )
+    yield "none above learned", small(positions={"kind": "learned", "length": 23}, layer={"positions": "none"})
+    for kind, activation in product(("dense", "gated"), ACTIVATIONS):
+        yield f"{kind} {activation}", small(feed_forward={"kind": kind, "activation": activation})
+    for kind in ("dense", "gated"):
+        yield f"{kind} biased", small(feed_forward={"kind": kind, "bias": True})
+    narrow = ({}, {"width": 7}, {"width": 7, "bias": True})
+    for tied, embedding, bias in product((False, True), narrow, (False, True)):
+        name = f"{'tied' if tied else 'untied'} {embedding}{' biased head' if bias else ''}"
+        yield name, small(tie_embeddings=tied, embedding=embedding, head={"bias": bias})
+    yield "scaled embedding", small(embedding={"scale": 13**0.5})
+    yield "capped logits", small(head={"softcap": 3.0})
+    for norms, final_norm in product(("pre", "post"), (True, False, None)):
+        yield f"final norm {final_norm} above {norms}", small(layer={"norms": norms}, final_norm=final_norm)
+    yield "some of everything", SOME_OF_EVERYTHING
+
+
+SOME_OF_EVERYTHING = {
+    "vocab_size": 19,
+    "d_model": 13,
+    "norm": "rmsnorm",
+    "positions": "rope",
+    "layers": [
+        {"name": "first", "feed_forward": {"kind": "gated", "d_ff": 41}},
+        {
+            "repeat": 2,
+            "pattern": [
+                {"repeat": 2, "pattern": [{"name": "local", "attention": {**CORE, "window": 3}}]},
+                {"name": "global", "attention": CORE, "feed_forward": {"d_ff": 37}, "parallel": "one_norm"},
+            ],
+        },
+        {"name": "last", "attention": {**CORE, "kv_heads": 3}, "norms": "post", "norm": "layernorm"},
+    ],
+}
+CASES = dict(cases())
+
+
+@cache
+def model(case):
+    return costcalc.load(CASES[case])
+
+
+def passed(fields, *workloads):
+    """The tapes of passes of these workloads, one after the other; before the first, one that leaves its past."""
+    request, tapes, past = Request(), [], workloads[0].past_tokens
+    if past:
+        forward(fields, TEXT[: workloads[0].batch, :past], tape=Tape(ARENA), request=request)
+    for workload in workloads:
+        new = TEXT[: workload.batch, request.past : request.past + workload.new_tokens]
+        tapes.append(Tape(ARENA))
+        forward(fields, new, tape=tapes[-1], request=request, logits=workload.logits)
+    return tapes
+
+
+def faults(arch, workload, tape):
+    return compare(arch.inventory, workload, tape, phase="phase")[1]
+
+
+def paths(amounts):
+    """All paths of stated amounts, of any sort."""
+    return {path for kind in KINDS for path in amounts[kind]}
+
+
+def recorded_paths(tape):
+    return {*tape.parameters, *tape.products, *tape.cached}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_recorded_is_what_is_stated(case):
+    arch = model(case)
+    for workload, tape in zip(PHASES, passed(arch.model_dump(), *PHASES), strict=True):
+        totals, found = compare(arch.inventory, workload, tape, phase="phase")
+        assert found == []
+        assert [total.stated for total in totals] == [total.recorded for total in totals]
+        parameters, flops, cached = (total.recorded for total in totals)
+        buffers = sum(elements for elements, role in tape.parameters.values() if role == "buffer")
+        assert parameters - buffers == costcalc.parameters(arch).total
+        assert flops == costcalc.flops(arch, workload).forward
+        context = workload.past_tokens + workload.new_tokens
+        assert cached == costcalc.kv_cache(arch, context, batch=workload.batch).elements
+
+
+@pytest.mark.parametrize("window", [1, 2, 10, 11, 12, 13, 1009])
+@pytest.mark.parametrize(("past", "new"), [(0, 11), (4, 7), (10, 1), (11, 1), (12, 1)])
+def test_windows_on_either_side_of_the_text(window, past, new):
+    local = {"attention": {**CORE, "window": window}, "feed_forward": {"d_ff": 37}}
+    arch = costcalc.load(small(positions="rope", layers=[{"repeat": 2, "pattern": [local, {"attention": CORE}]}]))
+    workload = Workload(batch=3, new_tokens=new, past_tokens=past)
+    (tape,) = passed(arch.model_dump(), workload)
+    assert faults(arch, workload, tape) == []
+    # 2·N·H·B·P, and 2·K·H·B numbers for each token that is held, one of two arrays
+    pairs = sum(past + 1 + i - key <= window for i in range(new) for key in range(past + 1 + i))
+    assert tape.flops()["decoder.layers.0.attention.scores"] == 2 * 30 * 3 * pairs
+    assert tape.flops()["decoder.layers.2.attention.values"] == 2 * 30 * 3 * pairs
+    assert tape.cached["decoder.layers.2.attention.k_cache"] == 10 * 3 * min(past + new, window)
+    assert tape.cached["decoder.layers.3.attention.v_cache"] == 10 * 3 * (past + new)
+
+
+BY_HAND = small(
+    positions="rope",
+    layers=[{"repeat": 3, "attention": {**CORE, "window": 5}, "feed_forward": {"kind": "gated", "d_ff": 37}}],
+)
+
+
+@pytest.mark.parametrize(
+    ("workload", "flops"),
+    [
+        # A layer: q 13·30, k, v 13·10 each, output 30·13, in all 1,040; gate, up and down 3·13·37 = 1,443: 2,483.
+        # Prefill: 3·11 = 33 rows, 2·33·2,483 = 163,878; pairs of a sequence with window 5: 1 + 2 + 3 + 4 + 7·5 = 45,
+        #   scores and values 2·2·3·45·30 = 16,200. Head 2·33·13·19 = 16,302. 3·180,078 + 16,302.
+        (PREFILL, 556_536),
+        # Decode: 2·3·2,483 = 14,898; each new token sees 5: 2·2·3·5·30 = 1,800. Head 2·3·13·19 = 1,482.
+        (DECODE, 3 * 16_698 + 1_482),
+        # Five more: 2·15·2,483 = 74,490; 5·5 pairs: 2·2·3·25·30 = 9,000. The head for the last of them only.
+        (FIVE_MORE, 3 * 83_490 + 1_482),
+    ],
+)
+def test_one_model_by_hand(workload, flops):
+    arch = costcalc.load(BY_HAND)
+    (tape,) = passed(arch.model_dump(), workload)
+    # Three layers of 2,483 and two gains of 13; a final gain of 13; two tables of 19·13 = 247.
+    assert sum(elements for elements, _ in tape.parameters.values()) == 3 * 2_509 + 13 + 2 * 247
+    assert sum(tape.flops().values()) == flops
+    # 2·K·H·B·5 = 300 a layer.
+    assert sum(tape.cached.values()) == 900
+    assert {role for _, role in tape.parameters.values()} == {"trainable"}
+    assert faults(arch, workload, tape) == []
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2, 3, 6])
+@pytest.mark.parametrize("head_dim", [5, 7])
+def test_shared_key_heads_shrink_keys_and_caches_but_not_the_core(kv_heads, head_dim):
+    arch = costcalc.load(small(attention={"kv_heads": kv_heads, "head_dim": head_dim}))
+    (tape,) = passed(arch.model_dump(), PREFILL)
+    at = "decoder.layers.1.attention"
+    assert tape.parameters[f"{at}.k"][0] == 13 * kv_heads * head_dim
+    assert tape.cached[f"{at}.v_cache"] == 3 * 11 * kv_heads * head_dim
+    assert tape.flops()[f"{at}.scores"] == tape.flops()[f"{at}.values"] == 2 * 3 * 66 * 6 * head_dim  # 11·12 / 2 pairs
+    assert tape.flops()[f"{at}.q"] == tape.flops()[f"{at}.output"] == 2 * 33 * 13 * 6 * head_dim
+
+
+def test_a_tied_head_multiplies_by_the_embedding():
+    tied, untied = (passed(model(f"{word} {{}}").model_dump(), PREFILL)[0] for word in ("tied", "untied"))
+    assert (tied.of["head"], untied.of["head"]) == ("decoder.embedding", "head")
+    assert tied.flops()["head"] == untied.flops()["head"] == 2 * 33 * 13 * 19
+    assert "head" not in tied.parameters
+
+
+# Completeness: what an architecture may say, against what the cases say.
+
+REMARKS = {
+    ("Architecture", "name"),
+    ("Architecture", "source"),
+    ("Architecture", "published_parameters"),
+    ("Architecture", "context_length"),
+    ("Block", "name"),
+}
+"""Fields that only tell a reader something."""
+NUMBER = "a number"
+
+
+def choices(annotation):
+    """What a field of this type may hold: component classes, literal values, True and False, None, or a number."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        yield from get_args(annotation)
+    elif origin is Annotated:
+        yield from choices(get_args(annotation)[0])
+    elif origin in (Union, UnionType, tuple):
+        for inner in get_args(annotation):
+            yield from choices(inner) if inner is not Ellipsis else ()
+    elif annotation in (None, type(None)):
+        yield None
+    elif annotation is bool:
+        yield from (True, False)
+    elif annotation in (int, float):
+        yield NUMBER
+    elif origin is None and isinstance(annotation, type) and issubclass(annotation, Component):
+        yield annotation
+    else:
+        raise TypeError(f"{annotation} is a type of field that this test does not know")
+
+
+def offered(root):
+    """(class, field, choice) of everything that `root` and the classes inside it may say; classes by name."""
+    found, classes = set(), [root]
+    for owner in classes:  # grows while it is walked
+        for field, info in owner.model_fields.items():
+            if (owner.__name__, field) in REMARKS:
+                continue
+            for choice in choices(info.annotation):
+                if isinstance(choice, type):
+                    classes += [choice] if choice not in classes else []
+                    found.add((owner.__name__, field, choice.__name__))
+                else:
+                    found.add((owner.__name__, field, choice))
+    return found
+
+
+def fields_of(component):
+    """(name, value) of each field, which a model that has derived something does not iterate over alone."""
+    return [(field, getattr(component, field)) for field in type(component).model_fields]
+
+
+def said(component):
+    """(class, field, choice) of everything that one architecture says."""
+    for field, value in fields_of(component):
+        for held in value if isinstance(value, tuple) else [value]:
+            if isinstance(held, Component):
+                yield type(component).__name__, field, type(held).__name__
+                yield from said(held)
+            else:
+                is_number = isinstance(held, int | float) and not isinstance(held, bool)
+                yield type(component).__name__, field, NUMBER if is_number else held
+
+
+class Noted(dict):
+    """The fields of a component, which note the class and the name of each field that is read."""
+
+    def __init__(self, component, read):
+        super().__init__((field, noted(value, read)) for field, value in fields_of(component))
+        self.owner, self.read = type(component).__name__, read
+
+    def __getitem__(self, field):
+        self.read.add((self.owner, field))
+        return super().__getitem__(field)
+
+    def get(self, field, default=None):
+        self.read.add((self.owner, field))
+        return super().get(field, default)
+
+
+def noted(value, read):
+    """`model_dump` of a value, in which every mapping notes what is read."""
+    if isinstance(value, Component):
+        return Noted(value, read)
+    return tuple(noted(inner, read) for inner in value) if isinstance(value, tuple) else value
+
+
+@cache
+def everything_offered():
+    return offered(Architecture)
+
+
+def unread(some=CASES):
+    """(class, field) of every field that no pass of these cases reads."""
+    read = set()
+    for case in some:
+        forward(Noted(model(case), read), TEXT[:1, :2], tape=Tape(ARENA))
+    return ({(owner, field) for owner, field, _ in everything_offered()} | REMARKS) - read
+
+
+def kinds():
+    """Names of the classes that have a `kind`."""
+    return {owner for owner, field, _ in everything_offered() if field == "kind"}
+
+
+def test_the_walk_finds_the_kinds():
+    assert kinds() >= {"GroupedQuery", "Dense", "Gated", "LayerNorm", "RMSNorm", "PerHeadNorm", "ProjectionNorm"}
+    assert ("Block", "parallel", "two_norms") in everything_offered()
+    assert ("Pattern", "pattern", "Pattern") in everything_offered()
+    assert ("GroupedQuery", "window", None) in everything_offered()
+
+
+def test_every_choice_occurs_in_a_case():
+    assert everything_offered() - {what for case in CASES for what in said(model(case))} == set()
+
+
+def test_the_pass_reads_every_field_that_is_not_a_remark():
+    assert unread() == REMARKS
+
+
+def test_noted_fields_are_what_the_pass_is_given():
+    for case in CASES:
+        assert Noted(model(case), set()) == model(case).model_dump()
+
+
+# Of each kind: a case that has it, what its paths look like there, and whether it has any.
+ALL = {
+    "GroupedQuery": ("biases True True", r"decoder\.layers\.\d\.attention\..*", True),
+    "Dense": ("dense biased", r"decoder\.layers\.\d\.feed_forward\..*", True),
+    "Gated": ("gated biased", r"decoder\.layers\.\d\.feed_forward\..*", True),
+    "LayerNorm": ("sandwich layer", r".*norm(_bias)?", True),
+    "RMSNorm": ("sandwich rms", r".*norm", True),
+    "PerHeadNorm": ("per_head layer", r".*\.[qk]_norm(_bias)?", True),
+    "ProjectionNorm": ("projection layer", r".*\.[qk]_norm(_bias)?", True),
+    "NoPositions": ("no positions", r".*(position|rope|rotary|sinus).*", False),
+    "LearnedPositions": ("learned", r"decoder\.positions", True),
+    "SinusoidalPositions": ("sinusoidal frozen", r"decoder\.positions", True),
+    "RotaryPositions": ("rope 4", r".*(position|rope|rotary|sinus).*", False),
+}
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_kind_records_something_where_something_is_stated(kind):
+    case, pattern, has_paths = ALL[kind]
+    arch = model(case)
+    assert any(owner == kind for owner, _, _ in said(arch))
+    for workload, tape in zip(PHASES, passed(arch.model_dump(), *PHASES), strict=True):
+        told = {path for path in paths(stated(arch.inventory, workload)) if re.fullmatch(pattern, path)}
+        done = {path for path in recorded_paths(tape) if re.fullmatch(pattern, path)}
+        assert told == done
+        assert bool(told) == has_paths
+
+
+def test_every_kind_is_asked_what_it_records():
+    assert set(ALL) == kinds()
+
+
+@pytest.mark.parametrize(("stored", "role"), [("no", None), ("frozen", "frozen"), ("buffer", "buffer")])
+def test_stored_sinusoids_are_recorded_with_their_role(stored, role):
+    (tape,) = passed(model(f"sinusoidal {stored}").model_dump(), PREFILL)
+    assert tape.parameters.get("decoder.positions", (0, None)) == (0 if role is None else 29 * 13, role)
+
+
+# The checks above, shown to fail when they should.
+
+
+class Latent(Component):
+    kind: Literal["latent"] = "latent"
+    rank: int
+
+
+class Planted(Component):
+    attention: Latent | None = None
+    layers: tuple[Annotated[Embedding, "one"] | Latent, ...] = ()
+
+
+def test_a_kind_that_is_in_no_case_is_found():
+    assert offered(Planted) == {
+        ("Planted", "attention", "Latent"),
+        ("Planted", "attention", None),
+        ("Planted", "layers", "Embedding"),
+        ("Planted", "layers", "Latent"),
+        ("Latent", "kind", "latent"),
+        ("Latent", "rank", NUMBER),
+        ("Embedding", "width", None),
+        ("Embedding", "width", NUMBER),
+        ("Embedding", "bias", True),
+        ("Embedding", "bias", False),
+        ("Embedding", "scale", NUMBER),
+    }
+    without = {what for case in CASES if "gated" not in case for what in said(model(case))}
+    assert ("Gated", "activation", "relu_squared") in everything_offered() - without
+
+
+def test_a_field_of_an_unknown_type_is_found():
+    with pytest.raises(TypeError, match="does not know"):
+        list(choices(list[str]))
+
+
+def test_a_field_that_is_not_read_is_found(monkeypatch):
+    def lazy(fields, x, at):
+        hidden = at.linear("up", x, fields["d_ff"], bias=fields["bias"])
+        return at.linear("down", hidden, x.shape[-1], bias=fields["bias"])
+
+    some = ["dense silu", "dense biased", "gated silu"]
+    before = unread(some)
+    monkeypatch.setitem(FEED_FORWARD, "dense", lazy)
+    assert unread(some) - before == {("Dense", "activation")}
+
+
+LAYER = ("decoder", "layers", 0)
+
+
+@pytest.mark.parametrize(
+    ("case", "where", "key", "what"),
+    [
+        ("rope None", (*LAYER, "attention"), "kind", "attention"),
+        ("rope None", (*LAYER, "feed_forward"), "kind", "feed-forward"),
+        ("rope None", (*LAYER, "feed_forward"), "activation", "activation"),
+        ("gated gelu", (*LAYER, "feed_forward"), "activation", "activation"),
+        ("rope None", (*LAYER, "positions"), "kind", "positions"),
+        ("rope None", ("decoder", "positions"), "kind", "positions"),
+        ("rope None", (*LAYER, "norm"), "kind", "norm"),
+        ("rope None", ("decoder", "norm"), "kind", "norm"),
+        ("rope None", LAYER, "norms", "placement of norms"),
+        ("rope None", LAYER, "parallel", "parallel block"),
+        ("per_head rms", (*LAYER, "attention", "qk_norm"), "kind", "QK-norm"),
+    ],
+)
+def test_a_kind_without_a_forward_pass_is_an_error(case, where, key, what):
+    fields = model(case).model_dump()
+    reduce(getitem, where, fields)[key] = "newest"
+    with pytest.raises(NoReferenceError, match=f"^{what} of kind newest has no forward pass$"):
+        passed(fields, PREFILL)
+
+
+def test_an_attention_that_does_nothing_is_a_difference_at_each_of_its_parts(monkeypatch):
+    monkeypatch.setitem(ATTENTION, "grouped_query", lambda fields, x, at, **others: x)
+    arch = model("biases True True")
+    found = faults(arch, PREFILL, *passed(arch.model_dump(), PREFILL))
+    names = ["q", "q_bias", "k", "k_bias", "v", "v_bias", "output", "output_bias"]
+    at = "decoder.layers.attention"
+    assert {(fault.kind, fault.path) for fault in found} == {
+        *{("parameters", f"{at}.{name}") for name in names},
+        *{("FLOPs", f"{at}.{name}") for name in ("q", "k", "v", "scores", "values", "output")},
+        *{("cached elements", f"{at}.{name}") for name in ("k_cache", "v_cache")},
+    }
+    assert {(fault.layers, fault.recorded) for fault in found} == {((0, 1), None)}
+
+
+def test_a_feed_forward_that_does_nothing_is_a_difference(monkeypatch):
+    monkeypatch.setitem(FEED_FORWARD, "gated", lambda fields, x, at: x)
+    arch = model("gated silu")
+    found = faults(arch, DECODE, *passed(arch.model_dump(), DECODE))
+    at = "decoder.layers.feed_forward"
+    assert {(fault.kind, fault.path) for fault in found} == {
+        (kind, f"{at}.{name}") for kind in ("parameters", "FLOPs") for name in ("gate", "up", "down")
+    }
+
+
+# Of each sort of record: where the tape holds it, how it comes to hold a little more, and by how much.
+LITTLE_MORE = {
+    "parameters": ("parameters", lambda record: (record[0] + 1, record[1]), 1),
+    "FLOPs": ("products", lambda record: [*record, Product(1, 1, 1, 1)], 2),
+    "cached elements": ("cached", lambda record: record + 1, 1),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_that_is_missing_or_a_little_off_is_exactly_one_difference(kind):
+    arch = model("some of everything")
+    (tape,) = passed(arch.model_dump(), DECODE)
+    name, little_more, difference = LITTLE_MORE[kind]
+    held = getattr(tape, name)
+    for path, record in list(held.items()):
+        del held[path]
+        (fault,) = faults(arch, DECODE, tape)
+        assert (fault.kind, fault.recorded) == (kind, None)
+        assert fault.path.rpartition(".")[2] == path.rpartition(".")[2]
+        held[path] = little_more(record)
+        (fault,) = faults(arch, DECODE, tape)
+        assert (fault.kind, fault.recorded - fault.stated) == (kind, difference)
+        held[path] = record
+    assert faults(arch, DECODE, tape) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tape: tape.products.update({"decoder.layers.1.attention.gate": tape.products["head"]}),
+        lambda tape: tape.parameters.update({"decoder.norm": (13, "trainable")}),
+        lambda tape: tape.parameters.update({"head": (247, "frozen")}),
+        lambda tape: tape.of.update({"head": "decoder.embedding"}),
+        lambda tape: tape.cached.update({"decoder.layers.0.attention.c_cache": 330}),
+    ],
+)
+def test_a_record_too_many_or_of_another_sort_is_exactly_one_difference(change):
+    arch = model("biases False False")
+    (tape,) = passed(arch.model_dump(), PREFILL)
+    change(tape)
+    assert len(faults(arch, PREFILL, tape)) == 1

@@ -1,0 +1,291 @@
+"""Logits against those of the real classes of `transformers`, recorded in tests/oracle/forward/."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import costcalc
+from costcalc.reference import Given, Request, Tape, forward
+
+ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "forward"
+TOKENS = 13
+CLOSE = 1e-5
+"""The classes themselves, in float32, are 3e-7 to 2e-6 of the largest logit away from what was recorded in float64."""
+SHOWS = 1e-3
+
+# The last part of a parameter's name there -> its path here, both without the layer.
+GPT2 = {
+    "transformer.wte": "decoder.embedding",
+    "transformer.wpe": "decoder.positions",
+    "ln_1": "attention_norm",
+    "attn.c_proj": "attention.output",
+    "ln_2": "feed_forward_norm",
+    "mlp.c_fc": "feed_forward.up",
+    "mlp.c_proj": "feed_forward.down",
+    "transformer.ln_f": "decoder.final_norm",
+}
+LLAMA = {
+    "model.embed_tokens": "decoder.embedding",
+    "input_layernorm": "attention_norm",
+    "self_attn.q_proj": "attention.q",
+    "self_attn.k_proj": "attention.k",
+    "self_attn.v_proj": "attention.v",
+    "self_attn.q_norm": "attention.q_norm",
+    "self_attn.k_norm": "attention.k_norm",
+    "self_attn.o_proj": "attention.output",
+    "post_attention_layernorm": "feed_forward_norm",
+    "mlp.gate_proj": "feed_forward.gate",
+    "mlp.up_proj": "feed_forward.up",
+    "mlp.down_proj": "feed_forward.down",
+    "model.norm": "decoder.final_norm",
+    "lm_head": "head",
+}
+GEMMA2 = LLAMA | {
+    "post_attention_layernorm": "attention_output_norm",
+    "pre_feedforward_layernorm": "feed_forward_norm",
+    "post_feedforward_layernorm": "feed_forward_output_norm",
+}
+PHI = LLAMA | {
+    "input_layernorm": "norm",
+    "self_attn.dense": "attention.output",
+    "mlp.fc1": "feed_forward.up",
+    "mlp.fc2": "feed_forward.down",
+    "model.final_layernorm": "decoder.final_norm",
+}
+PATHS = {
+    "gpt2": GPT2,
+    "llama": LLAMA,
+    "llama_biased": LLAMA,
+    "qwen3": LLAMA,
+    "gemma2": GEMMA2,
+    "mistral": LLAMA,
+    "phi": PHI,
+}
+TABLES = ("transformer.wte", "transformer.wpe", "model.embed_tokens", "lm_head")
+
+# No importer reads `phi`: its config.json by hand. A head has 30 / 3 = 10 numbers, of which 0.4 are rotated.
+PHI_WRITTEN = {
+    "vocab_size": 97,
+    "d_model": 30,
+    "norm": {"kind": "layernorm", "eps": 0.01},
+    "positions": {"kind": "rope", "theta": 20.0, "rotary_dim": 4},
+    "tie_embeddings": False,
+    "head": {"bias": True},
+    "layers": [
+        {
+            "repeat": 2,
+            "parallel": "one_norm",
+            "attention": {"heads": 3, "bias": True, "out_bias": True},
+            "feed_forward": {"kind": "dense", "d_ff": 37, "activation": "gelu_new", "bias": True},
+        }
+    ],
+}
+
+SPLITS = {
+    "prefill": [TOKENS],
+    "a prefill of 7, then one at a time": [7] + [1] * 6,
+    "one at a time": [1] * TOKENS,
+    "some at a time": [2, 5, 3, 3],
+}
+
+
+@cache
+def recorded(name):
+    """(config, tokens, logits, parameters by their names there)."""
+    with np.load(ORACLE / f"{name}.npz") as file:
+        arrays = dict(file)
+    return json.loads(str(arrays.pop("config"))), arrays.pop("tokens"), arrays.pop("logits"), arrays
+
+
+@cache
+def model(name):
+    return costcalc.load(PHI_WRITTEN if name == "phi" else recorded(name)[0])
+
+
+@cache
+def weights(name):
+    """The recorded parameters under our paths; here a matrix is (inputs, outputs), there (outputs, inputs)."""
+    ours = {}
+    for theirs, values in recorded(name)[3].items():
+        pattern = r"(?:(?:model\.layers|transformer\.h)\.(\d+)\.)?(.+)\.(weight|bias)"
+        layer, part, sort = re.fullmatch(pattern, theirs).groups()
+        place, ending = f"decoder.layers.{layer}." if layer else "", "_bias" if sort == "bias" else ""
+        if part == "attn.c_attn":  # queries, keys and values side by side
+            thirds = zip("qkv", np.split(values, 3, axis=-1), strict=True)
+            ours |= {f"{place}attention.{letter}{ending}": third for letter, third in thirds}
+            continue
+        is_gain = name == "gemma2" and values.ndim == 1  # stored without the 1 that the class adds
+        turns = name != "gpt2" and values.ndim == 2 and part not in TABLES  # GPT-2's are (inputs, outputs) already
+        ours[place + PATHS[name][part] + ending] = 1 + values if is_gain else values.T if turns else values
+    return ours
+
+
+def answered(name, fields, parts=(TOKENS,), given=None):
+    """The logits of all tokens, fed in parts to one request, and the last part's tape."""
+    request, logits, tape = Request(), [], None
+    for part in np.split(recorded(name)[1], np.cumsum(parts)[:-1], axis=1):
+        tape = Tape(Given(weights(name) if given is None else given))
+        logits.append(forward(fields, part, tape=tape, request=request))
+    return np.concatenate(logits, axis=1), tape
+
+
+def apart(name, logits):
+    """The largest distance from what was recorded, as a share of the largest logit."""
+    truth = recorded(name)[2]
+    assert logits.shape == truth.shape
+    return float(np.abs(logits - truth).max() / np.abs(truth).max())
+
+
+def with_every(value, key, old, new):
+    """A copy of nested fields in which every `key: old`, at least one, is `key: new`."""
+    found = []
+
+    def changed(inner):
+        if isinstance(inner, dict):
+            found.extend(1 for name, held in inner.items() if (name, held) == (key, old))
+            return {name: new if (name, held) == (key, old) else changed(held) for name, held in inner.items()}
+        return [changed(held) for held in inner] if isinstance(inner, list | tuple) else inner
+
+    result = changed(value)
+    assert found, f"no {key} is {old}"
+    return result
+
+
+def with_query_heads_in(name, order):
+    """The weights with the query heads of every layer, and what the output takes from them, in another order."""
+    given, heads = dict(weights(name)), len(order)
+    for path, values in weights(name).items():
+        if path.endswith((".q", ".q_bias")):
+            split = values.reshape(*values.shape[:-1], heads, -1)  # (D, N, H)
+            given[path] = split[..., order, :].reshape(values.shape)
+        elif path.endswith("attention.output"):
+            given[path] = values.reshape(heads, -1, values.shape[-1])[order].reshape(values.shape)  # (N, H, D)
+    return given
+
+
+@pytest.mark.parametrize("parts", SPLITS.values(), ids=SPLITS)
+@pytest.mark.parametrize("name", PATHS)
+def test_logits_are_those_of_the_real_class(name, parts):
+    logits, _ = answered(name, model(name).model_dump(), parts)
+    assert logits.dtype == np.float32
+    assert apart(name, logits) < CLOSE
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_every_recorded_parameter_is_used_and_counted(name):
+    _, tape = answered(name, model(name).model_dump())
+    theirs = sum(values.size for values in recorded(name)[3].values())
+    assert {path: elements for path, (elements, _) in tape.parameters.items()} == {
+        path: values.size for path, values in weights(name).items()
+    }
+    assert sum(elements for elements, _ in tape.parameters.values()) == theirs
+    assert costcalc.parameters(model(name)).total == theirs
+
+
+def test_the_parameters_of_one_class_by_hand():
+    """Gemma-2: table 97·30; a layer: q, output 30·84, k, v 30·28, three matrices 30·37, four gains of 30."""
+    assert costcalc.parameters(model("gemma2")).total == 2_910 + 3 * (5_040 + 1_680 + 3_330 + 120) + 30
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "old", "new"),
+    [
+        ("gpt2", "eps", 0.01, 1e-5),
+        ("gpt2", "scale", None, 1.0),  # scores as they are
+        ("gpt2", "scale", 1.0, 1.1),  # embeddings
+        ("gpt2", "activation", "gelu_new", "relu"),
+        ("gpt2", "norms", "pre", "post"),
+        ("gpt2", "norms", "pre", "output"),
+        ("gpt2", "final_norm", None, False),
+        ("gpt2", "window", None, 12),
+        ("gpt2", "bias", True, False),
+        ("gpt2", "out_bias", True, False),
+        ("llama", "eps", 0.005, 1e-6),
+        ("llama", "theta", 50.0, 1e4),
+        ("llama", "rotary_dim", None, 8),
+        ("llama", "tie_embeddings", False, True),
+        ("llama", "activation", "silu", "gelu"),
+        ("llama", "parallel", False, "two_norms"),
+        ("llama_biased", "scale", None, 0.4),  # 1 / √6 = 0.408
+        ("llama_biased", "bias", True, False),
+        ("llama_biased", "softcap", None, 8.0),
+        ("qwen3", "qk_norm", {"kind": "per_head", "norm": {"kind": "rmsnorm", "eps": 0.02, "weight": True}}, None),
+        ("qwen3", "eps", 0.02, 1e-6),
+        ("qwen3", "theta", 70.0, 1e4),
+        ("gemma2", "window", 4, 3),
+        ("gemma2", "window", 4, 5),
+        ("gemma2", "window", 4, None),
+        ("gemma2", "window", None, 4),
+        ("gemma2", "softcap", 2.0, None),
+        ("gemma2", "softcap", 8.0, None),
+        ("gemma2", "scale", 11**-0.5, None),  # 1 / √14
+        ("gemma2", "scale", 30**0.5, 1.0),
+        ("gemma2", "norms", "sandwich", "pre"),
+        ("gemma2", "norms", "sandwich", "output"),
+        ("gemma2", "eps", 0.05, 1e-6),
+        ("gemma2", "activation", "gelu_tanh", "silu"),
+        ("mistral", "window", 5, 4),
+        ("mistral", "window", 5, 6),
+        ("mistral", "window", 5, None),
+        ("mistral", "theta", 30.0, 1e4),
+        ("phi", "rotary_dim", 4, 6),
+        ("phi", "rotary_dim", 4, 2),
+        ("phi", "rotary_dim", 4, None),
+        ("phi", "theta", 20.0, 1e4),
+        ("phi", "eps", 0.01, 1e-5),
+        ("phi", "head", {"bias": True, "softcap": None}, {"bias": False, "softcap": None}),
+    ],
+)
+def test_another_value_of_a_field_shows(name, key, old, new):
+    changed = with_every(model(name).model_dump(), key, old, new)
+    assert apart(name, answered(name, changed)[0]) > SHOWS
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gemma2", "phi"])
+def test_the_two_formulas_of_gelu_are_told_apart(name):
+    """They differ by less than 5e-4 everywhere."""
+    used = "gelu_tanh" if name == "gemma2" else "gelu_new"
+    assert apart(name, answered(name, with_every(model(name).model_dump(), "activation", used, "gelu"))[0]) > 1e-4
+
+
+@pytest.mark.parametrize(("name", "kv_heads"), [("llama", 2), ("qwen3", 3), ("gemma2", 2), ("mistral", 2)])
+def test_which_query_heads_share_a_key_head_shows(name, kv_heads):
+    """Query head n of 6 reads key head n // (6 / K); were it n % K, heads in this order would read the same."""
+    fields, order = (
+        model(name).model_dump(),
+        [key + kv_heads * n for key in range(kv_heads) for n in range(6 // kv_heads)],
+    )
+    assert apart(name, answered(name, fields, given=with_query_heads_in(name, order))[0]) > SHOWS
+    within = [1, 0, *range(2, 6)]  # both read key head 0
+    assert apart(name, answered(name, fields, given=with_query_heads_in(name, within))[0]) < CLOSE
+
+
+def test_gains_that_lack_their_one_show():
+    given = {path: values - (values.ndim == 1) for path, values in weights("gemma2").items()}
+    given = {path: values.astype(np.float32) for path, values in given.items()}
+    assert apart("gemma2", answered("gemma2", model("gemma2").model_dump(), given=given)[0]) > SHOWS
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_every_parameter_shows(name):
+    """Negated, each moves the logits; only GPT-2's key biases do not: they cancel in softmax, as nothing is rotated."""
+    fields, given = model(name).model_dump(), weights(name)
+    for path, values in given.items():
+        moved = apart(name, answered(name, fields, given={**given, path: -values})[0])
+        cancels = name == "gpt2" and path.endswith("attention.k_bias")
+        assert (moved < CLOSE) == cancels, path
+        assert cancels or moved > SHOWS, path
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_a_cache_that_counts_one_token_too_many_or_too_few_shows(shift):
+    fields, tokens = model("gpt2").model_dump(), recorded("gpt2")[1]
+    request = Request()
+    first = forward(fields, tokens[:, :7], tape=Tape(Given(weights("gpt2"))), request=request)
+    request.past += shift
+    rest = forward(fields, tokens[:, 7:], tape=Tape(Given(weights("gpt2"))), request=request)
+    assert apart("gpt2", np.concatenate([first, rest], axis=1)) > SHOWS

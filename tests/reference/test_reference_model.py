@@ -1,0 +1,375 @@
+"""A whole pass: around the layers by hand, and what must hold of any model."""
+
+import copy
+import math
+import random
+
+import numpy as np
+import pytest
+
+import costcalc
+from costcalc.inventory import Workload
+from costcalc.reference import Arena, Given, Request, Tape, forward, rms_norm, sinusoidal
+from costcalc.reference.model import expanded
+from costcalc.verification.faults import compare
+
+# V=19, D=13, W=7, B=3, T=11. One layer that adds nothing, since its matrices are zero: what is left stands around it.
+RNG = np.random.default_rng(0)
+TOKENS = RNG.integers(0, 19, (3, 11))
+E, NARROW, HEAD = RNG.normal(size=(19, 13)), RNG.normal(size=(19, 7)), RNG.normal(size=(19, 13))
+INTO, INTO_BIAS, BACK = RNG.normal(size=(7, 13)), RNG.normal(size=13), RNG.normal(size=(13, 7))
+HEAD_BIAS, ROWS, GAIN = RNG.normal(size=19), RNG.normal(size=(23, 13)), RNG.normal(size=13)
+HOLLOW = {
+    "vocab_size": 19,
+    "d_model": 13,
+    "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": False},
+    "final_norm": False,
+    "layers": [{"feed_forward": {"d_ff": 37}}],
+}
+
+
+def hollow(given, *, tokens=TOKENS, request=None, logits="all", **changes):
+    """Logits of the hollow model with these keys changed, and the tape."""
+    fields = costcalc.load({**HOLLOW, **changes}).model_dump()
+    zeros = {"up": np.zeros((13, 37)), "down": np.zeros((37, 13))}
+    arrays = {f"decoder.layers.{i}.feed_forward.{name}": value for i in range(3) for name, value in zeros.items()}
+    tape = Tape(Given({path: np.asarray(value, np.float32) for path, value in {**arrays, **given}.items()}))
+    return forward(fields, tokens, tape=tape, request=request, logits=logits), tape
+
+
+def close(got, expected):
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def n(x, eps=0.3):
+    return rms_norm(x, eps=eps)
+
+
+@pytest.mark.parametrize(
+    ("changes", "given", "logits"),
+    [
+        ({}, {"decoder.embedding": E, "head": HEAD}, E[TOKENS] @ HEAD.T),
+        ({"tie_embeddings": True}, {"decoder.embedding": E}, E[TOKENS] @ E.T),
+        ({"embedding": {"scale": 3.7}}, {"decoder.embedding": E, "head": HEAD}, 3.7 * E[TOKENS] @ HEAD.T),
+        (  # the table is scaled where it is looked up, not where it is multiplied by
+            {"embedding": {"scale": 3.7}, "tie_embeddings": True},
+            {"decoder.embedding": E},
+            3.7 * E[TOKENS] @ E.T,
+        ),
+        (
+            {"embedding": {"width": 7}},
+            {"decoder.embedding": NARROW, "decoder.embedding_projection": INTO, "head": HEAD},
+            NARROW[TOKENS] @ INTO @ HEAD.T,
+        ),
+        (
+            {"embedding": {"width": 7, "bias": True, "scale": 3.7}},
+            {
+                "decoder.embedding": NARROW,
+                "decoder.embedding_projection": INTO,
+                "decoder.embedding_projection_bias": INTO_BIAS,
+                "head": HEAD,
+            },
+            (3.7 * NARROW[TOKENS] @ INTO + INTO_BIAS) @ HEAD.T,
+        ),
+        (
+            {"embedding": {"width": 7}, "tie_embeddings": True},
+            {"decoder.embedding": NARROW, "decoder.embedding_projection": INTO, "head.projection": BACK},
+            NARROW[TOKENS] @ INTO @ BACK @ NARROW.T,
+        ),
+        (
+            {"head": {"bias": True}},
+            {"decoder.embedding": E, "head": HEAD, "head_bias": HEAD_BIAS},
+            E[TOKENS] @ HEAD.T + HEAD_BIAS,
+        ),
+        (
+            {"head": {"bias": True, "softcap": 2.0}, "tie_embeddings": True},
+            {"decoder.embedding": E, "head_bias": HEAD_BIAS},
+            2 * np.tanh((E[TOKENS] @ E.T + HEAD_BIAS) / 2),
+        ),
+        (
+            {"positions": {"kind": "learned", "length": 23}, "embedding": {"scale": 3.7}},
+            {"decoder.embedding": E, "head": HEAD, "decoder.positions": ROWS},
+            (3.7 * E[TOKENS] + ROWS[:11]) @ HEAD.T,
+        ),
+        (
+            {"positions": "sinusoidal"},
+            {"decoder.embedding": E, "head": HEAD},
+            (E[TOKENS] + sinusoidal(np.arange(11), 13)) @ HEAD.T,
+        ),
+        ({"final_norm": True}, {"decoder.embedding": E, "head": HEAD}, n(E[TOKENS]) @ HEAD.T),
+        ({"final_norm": None}, {"decoder.embedding": E, "head": HEAD}, n(E[TOKENS]) @ HEAD.T),
+        (  # the norm on top has its own gain
+            {"final_norm": None, "norm": {"kind": "rmsnorm", "eps": 0.3}},
+            {
+                "decoder.embedding": E,
+                "head": HEAD,
+                "decoder.final_norm": GAIN,
+                "decoder.layers.0.feed_forward_norm": 2 * GAIN,
+            },
+            n(E[TOKENS]) * GAIN @ HEAD.T,
+        ),
+    ],
+)
+def test_what_stands_around_the_layers(changes, given, logits):
+    got, tape = hollow(given, **changes)
+    close(got, logits)
+    assert set(given) <= set(tape.parameters)
+
+
+POST, PRE = ({"norms": norms, "feed_forward": {"d_ff": 37}} for norms in ("post", "pre"))
+
+
+@pytest.mark.parametrize(
+    ("layers", "final_norm", "norms"),
+    [
+        ([PRE], None, 1),
+        ([PRE], False, 0),
+        ([POST], None, 1),  # its own
+        ([POST], True, 2),
+        ([POST, PRE], None, 2),
+        ([PRE, POST], None, 1),
+        ([PRE, {"repeat": 2, "pattern": [POST]}], None, 2),
+        ([{"pattern": [{"pattern": [POST, PRE]}]}], None, 2),
+    ],
+)
+def test_the_last_layer_says_whether_a_norm_is_on_top(layers, final_norm, norms):
+    """With a large eps a norm of a norm is another one, so their number shows."""
+    x = E[TOKENS]
+    for _ in range(norms):
+        x = n(x)
+    close(hollow({"decoder.embedding": E, "head": HEAD}, layers=layers, final_norm=final_norm)[0], x @ HEAD.T)
+
+
+def test_the_norm_on_top_is_the_stack_s_own():
+    layer = {**POST, "norm": {"kind": "rmsnorm", "eps": 0.7, "weight": False}}
+    got, _ = hollow({"decoder.embedding": E, "head": HEAD}, layers=[layer], final_norm=True)
+    close(got, n(n(E[TOKENS], eps=0.7)) @ HEAD.T)
+
+
+def test_positions_go_on_where_the_request_ended():
+    given = {"decoder.embedding": E, "head": HEAD, "decoder.positions": ROWS}
+    some = {"positions": {"kind": "learned", "length": 23}}
+    request = Request(past=7)
+    got, _ = hollow(given, request=request, **some)
+    close(got, (E[TOKENS] + ROWS[7:18]) @ HEAD.T)
+    assert request.past == 18
+    with pytest.raises(IndexError, match=r"decoder\.positions has 23 rows, row 23 was asked for"):
+        hollow(given, request=request, **some)
+
+
+def test_without_a_request_each_pass_is_a_first_one():
+    given = {"decoder.embedding": E, "head": HEAD, "decoder.positions": ROWS}
+    first, again = (hollow(given, positions={"kind": "learned", "length": 23})[0] for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("token", [19, -1])
+def test_a_token_that_is_not_in_the_vocabulary_is_refused(token):
+    tokens = TOKENS.copy()
+    tokens[1, 5] = token
+    with pytest.raises(IndexError, match=r"decoder\.embedding has 19 rows"):
+        hollow({"decoder.embedding": E, "head": HEAD}, tokens=tokens)
+
+
+def test_layers_are_written_out_in_order():
+    a, b, c, d = ({"repeat": repeat, "name": name} for repeat, name in ((1, "a"), (2, "b"), (3, "c"), (1, "d")))
+    inner = {"repeat": 2, "pattern": (b, a)}
+    entries = ({"repeat": 2, "pattern": (a, inner, d)}, c)
+    assert "".join(layer["name"] for layer in expanded(entries)) == "abbabbad" * 2 + "ccc"
+
+
+def test_each_layer_is_told():
+    told = []
+    fields = costcalc.load(random_model(0)).model_dump()
+    forward(fields, TEXT, tape=Tape(ARENA), on_layer=lambda done, layers: told.append((done, layers)))
+    assert told == [(done, len(told)) for done in range(1, len(told) + 1)]
+    assert len(told) == costcalc.load(random_model(0)).decoder.depth
+
+
+# What must hold of any model: some at random. B=3, T=7.
+TEXT = RNG.integers(0, 19, (3, 7))
+ARENA = Arena(2003, deviation=13**-0.5)
+SEEDS = range(11)
+
+
+def random_layer(choose):
+    norm = choose([{"kind": "rmsnorm"}, {"kind": "layernorm"}, {"kind": "layernorm", "bias": False}])
+    heads = {
+        "heads": 6,
+        "kv_heads": choose([1, 2, 3, 6]),
+        "head_dim": choose([4, 5]),
+        "bias": choose([True, False]),
+        "out_bias": choose([True, False]),
+        "qk_norm": choose([None, {"kind": "per_head"}, {"kind": "projection", "norm": norm}]),
+        "window": choose([None, 1, 2, 3, 5, 7, 11]),
+        "scale": choose([None, 0.3]),
+        "softcap": choose([None, 2.0]),
+    }
+    feed_forward = {
+        "kind": choose(["dense", "gated"]),
+        "d_ff": choose([37, 41]),
+        "activation": choose(["silu", "gelu", "relu_squared", "tanh"]),
+        "bias": choose([True, False]),
+    }
+    both = {
+        "attention": {key: value for key, value in heads.items() if value is not None},
+        "feed_forward": feed_forward,
+    }
+    shape = choose([*[{"norms": norms} for norms in ("pre", "post", "output", "sandwich")], {"parallel": "one_norm"}])
+    return {"repeat": choose([1, 2]), "norm": norm, **shape, **both}
+
+
+def random_model(seed):
+    """The written form of a decoder of two to six layers, the first of which attends."""
+    choose = random.Random(seed).choice
+    positions = [
+        "none",
+        "sinusoidal",
+        {"kind": "learned", "length": 17},
+        {"kind": "rope", "theta": 100.0},
+        {"kind": "rope", "rotary_dim": 2},
+    ]
+    return {
+        "vocab_size": 19,
+        "d_model": 13,
+        "norm": choose(["rmsnorm", "layernorm"]),
+        "positions": choose(positions),
+        "tie_embeddings": choose([True, False]),
+        "embedding": choose([{}, {"width": 7}, {"scale": 2.0}]),
+        "head": {"bias": choose([True, False])},
+        "layers": [random_layer(choose), {"repeat": choose([1, 2]), "pattern": [random_layer(choose)]}],
+    }
+
+
+@pytest.fixture(params=SEEDS)
+def model(request):
+    return costcalc.load(random_model(request.param))
+
+
+def passed(fields, *parts, request=None):
+    """The logits of all parts, given one after the other, and the tape of each pass."""
+    request, tapes, logits = Request() if request is None else request, [], []
+    for part in parts:
+        tapes.append(Tape(ARENA))
+        logits.append(forward(fields, part, tape=tapes[-1], request=request))
+    return np.concatenate(logits, axis=1), tapes
+
+
+def apart(some, others):
+    return float(np.abs(some - others).max() / np.abs(others).max())
+
+
+def with_windows(value, window):
+    """A copy of nested fields with every window replaced."""
+    if isinstance(value, dict):
+        return {key: window if key == "window" else with_windows(inner, window) for key, inner in value.items()}
+    return [with_windows(inner, window) for inner in value] if isinstance(value, list | tuple) else copy.copy(value)
+
+
+def total(tapes):
+    """FLOPs by path, of all passes."""
+    return {path: sum(tape.flops()[path] for tape in tapes) for path in tapes[0].products}
+
+
+def test_what_is_recorded_is_what_is_stated(model):
+    _, tapes = passed(model.model_dump(), TEXT[:, :6], TEXT[:, 6:])
+    prefill, decode = Workload(batch=3, new_tokens=6), Workload(batch=3, new_tokens=1, past_tokens=6)
+    assert compare(model.inventory, prefill, tapes[0], phase="prefill")[1] == []
+    assert compare(model.inventory, decode, tapes[1], phase="decode")[1] == []
+
+
+def test_a_later_token_changes_no_earlier_logit_at_all(model):
+    fields = model.model_dump()
+    full, _ = passed(fields, TEXT)
+    for t in range(1, 7):
+        changed = TEXT.copy()
+        changed[:, t] = (changed[:, t] + 1) % 19
+        moved = np.abs(passed(fields, changed)[0] - full).max(axis=(0, 2))
+        assert (moved[:t] == 0).all()
+        assert moved[t] > 1e-3
+
+
+def test_cached_decoding_is_the_full_pass_wherever_it_is_split(model):
+    fields = model.model_dump()
+    full, _ = passed(fields, TEXT)
+    for t in range(1, 7):
+        assert apart(passed(fields, TEXT[:, :t], TEXT[:, t:])[0], full) < 1e-5
+    assert apart(passed(fields, *np.split(TEXT, 7, axis=1))[0], full) < 1e-5
+
+
+def test_tokens_that_were_only_tried_leave_nothing_behind(model):
+    fields = model.model_dump()
+    full, _ = passed(fields, TEXT)
+    for kept in range(1, 5):
+        request = Request()
+        passed(fields, TEXT[:, :2], request=request)
+        tried = TEXT[:, 2:].copy()
+        tried[:, kept:] = (tried[:, kept:] + 1) % 19
+        request.kept = kept
+        passed(fields, tried, request=request)
+        assert request.past == 2 + kept
+        request.kept = None
+        assert apart(passed(fields, TEXT[:, 2 + kept :], request=request)[0], full[:, 2 + kept :]) < 1e-5
+
+
+def test_a_window_as_long_as_the_text_is_none(model):
+    fields = model.model_dump()
+    full, (tape,) = passed(with_windows(fields, None), TEXT)
+    for window in (7, 8, 1009):
+        logits, (windowed,) = passed(with_windows(fields, window), TEXT)
+        np.testing.assert_array_equal(logits, full)
+        assert windowed.flops() == tape.flops()
+        assert windowed.cached == tape.cached
+    logits, (windowed,) = passed(with_windows(fields, 6), TEXT)
+    np.testing.assert_array_equal(logits[:, :6], full[:, :6])
+    assert (logits[:, 6] != full[:, 6]).any()
+    assert sum(windowed.flops().values()) < sum(tape.flops().values())
+
+
+def test_rows_of_attention_sum_to_one(model):
+    _, (tape,) = passed(model.model_dump(), TEXT)
+    assert tape.row_sum_error < 1e-6
+
+
+def test_twice_the_batch_is_twice_the_work(model):
+    once, (tape,) = passed(model.model_dump(), TEXT)
+    twice, (doubled,) = passed(model.model_dump(), np.concatenate([TEXT, TEXT[::-1]]))
+    assert doubled.flops() == {path: 2 * flops for path, flops in tape.flops().items()}
+    assert doubled.cached == {path: 2 * elements for path, elements in tape.cached.items()}
+    assert doubled.parameters == tape.parameters
+    # No sequence sees another.
+    assert apart(twice, np.concatenate([once, once[::-1]])) < 1e-5
+
+
+def test_prefill_is_the_sum_of_decode_steps(model):
+    _, prefill = passed(model.model_dump(), TEXT)
+    _, steps = passed(model.model_dump(), *np.split(TEXT, 7, axis=1))
+    assert total(steps) == total(prefill)
+    assert steps[-1].cached == prefill[0].cached
+    assert steps[-1].parameters == prefill[0].parameters
+
+
+def test_the_last_token_s_logits_alone(model):
+    full, (tape,) = passed(model.model_dump(), TEXT)
+    last = Tape(ARENA)
+    logits = forward(model.model_dump(), TEXT, tape=last, logits="last")
+    assert logits.shape == (3, 1, 19)
+    assert apart(logits, full[:, -1:]) < 1e-5
+    # The head, and the projection before a factorised one, for 3 rows of 21; everything else as it was.
+    assert last.flops() == {path: flops // (7 if "head" in path else 1) for path, flops in tape.flops().items()}
+    assert last.parameters == tape.parameters
+
+
+def test_a_random_model_attends_and_stays_in_range():
+    """Otherwise the tests above would show little."""
+    for seed in SEEDS:
+        logits, (tape,) = passed(costcalc.load(random_model(seed)).model_dump(), TEXT)
+        assert any(path.endswith("scores") for path in tape.products)
+        assert 0.1 < float(logits.std()) < 100
+        assert math.isfinite(float(logits.sum()))
+
+
+def test_another_word_for_the_logits_is_refused():
+    with pytest.raises(ValueError, match="logits"):
+        forward(costcalc.load(HOLLOW).model_dump(), TOKENS, tape=Tape(ARENA), logits="first")

@@ -1,0 +1,81 @@
+"""What a request holds from one pass to the next."""
+
+import numpy as np
+import pytest
+
+from costcalc.reference import Request
+
+# Keys of two heads of H=5: token p is a row of p's.
+TOKENS = np.broadcast_to(np.arange(23.0)[:, None], (3, 2, 23, 5))
+
+
+def positions(array):
+    """Which tokens these are."""
+    assert array.shape[:2] == (3, 2)
+    assert array.shape[3] == 5
+    return array[0, 0, :, 0].astype(int).tolist()
+
+
+def test_a_new_request_holds_nothing():
+    assert (Request().past, Request().kept, Request().arrays) == (0, None, {})
+    assert Request().arrays is not Request().arrays
+
+
+def test_new_tokens_come_after_those_that_are_held():
+    request = Request()
+    assert positions(request.extended("k", TOKENS[:, :, :7], window=None)) == list(range(7))
+    assert positions(request.extended("k", TOKENS[:, :, 7:8], window=None)) == list(range(8))
+    assert positions(request.extended("k", TOKENS[:, :, 8:11], window=None)) == list(range(11))
+    assert positions(request.arrays["k"]) == list(range(11))
+
+
+def test_each_path_has_its_own():
+    request = Request()
+    request.extended("k", TOKENS[:, :, :7], window=None)
+    assert positions(request.extended("v", TOKENS[:, :, 3:5], window=None)) == [3, 4]
+    assert set(request.arrays) == {"k", "v"}
+
+
+@pytest.mark.parametrize(
+    ("window", "held", "seen"),
+    [
+        (1, [6], [6, 7, 8]),
+        (3, [4, 5, 6], [4, 5, 6, 7, 8]),
+        (6, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6, 7, 8]),
+        (7, [0, 1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        (8, [0, 1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+        (97, [0, 1, 2, 3, 4, 5, 6], [0, 1, 2, 3, 4, 5, 6, 7, 8]),
+    ],
+)
+def test_the_latest_tokens_of_a_window_are_held(window, held, seen):
+    request = Request()
+    assert positions(request.extended("k", TOKENS[:, :, :7], window=window)) == list(range(7))
+    assert positions(request.arrays["k"]) == held
+    assert positions(request.extended("k", TOKENS[:, :, 7:9], window=window)) == seen
+    assert positions(request.arrays["k"]) == list(range(9))[-window:]
+
+
+@pytest.mark.parametrize(
+    ("kept", "window", "held"),
+    [
+        (None, None, [0, 1, 2, 3, 4, 5, 6]),
+        (7, None, [0, 1, 2, 3, 4, 5, 6]),
+        (6, None, [0, 1, 2, 3, 4, 5]),
+        (1, None, [0]),
+        (0, None, []),
+        (6, 3, [3, 4, 5]),
+        (2, 3, [0, 1]),
+    ],
+)
+def test_only_the_kept_tokens_stay(kept, window, held):
+    request = Request(kept=kept)
+    assert positions(request.extended("k", TOKENS[:, :, :7], window=window)) == list(range(7))
+    assert positions(request.arrays["k"]) == held
+
+
+def test_what_was_held_before_stays_when_new_tokens_do_not():
+    request = Request()
+    request.extended("k", TOKENS[:, :, :5], window=3)
+    request.kept = 1
+    assert positions(request.extended("k", TOKENS[:, :, 5:9], window=3)) == [2, 3, 4, 5, 6, 7, 8]
+    assert positions(request.arrays["k"]) == [3, 4, 5]

@@ -1,0 +1,170 @@
+"""What a tape writes down, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from costcalc.reference import Arena, Scope, Tape
+from costcalc.reference.tape import Product
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3, 11, 13)).astype(np.float32)
+W = RNG.normal(size=(13, 37)).astype(np.float32)
+BIAS = RNG.normal(size=37).astype(np.float32)
+TABLE = RNG.normal(size=(19, 13)).astype(np.float32)
+
+
+def test_a_product_is_two_flops_for_each_pair_of_numbers():
+    assert Product(batch=6, rows=3, inner=5, columns=11).flops == 2 * 6 * 3 * 5 * 11 == 1_980
+
+
+def test_places():
+    root = Scope(Tape(Arena(1, deviation=1.0)))
+    assert root.named("head") == "head"
+    assert root.under("decoder").under("layers.7").named("norm") == "decoder.layers.7.norm"
+    assert root.under("decoder").tape is root.tape
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_linear_map(place, bias):
+    here = place({"up": W, "up_bias": BIAS})
+    y = here.linear("up", X, 37, bias=bias)
+    np.testing.assert_allclose(y, X.astype(float) @ W + bias * BIAS, rtol=1e-4, atol=1e-5)
+    assert y.shape == (3, 11, 37)
+    assert here.tape.parameters == {
+        "here.up": (481, "trainable"),
+        **({"here.up_bias": (37, "trainable")} if bias else {}),
+    }
+    assert here.tape.products == {"here.up": [Product(1, 33, 13, 37)]}
+    assert here.tape.of == {"here.up": "here.up"}
+
+
+def test_a_product_of_two_activations(place):
+    here = place({})
+    a, b = RNG.normal(size=(3, 2, 7, 5)).astype(np.float32), RNG.normal(size=(3, 2, 5, 11)).astype(np.float32)
+    np.testing.assert_allclose(here.product("scores", a, b), a.astype(float) @ b, rtol=1e-4, atol=1e-5)
+    here.product("scores", a[0, 0], b[0, 0])
+    here.product("scores", a[:, :, None], b[:, :, None])
+    assert here.tape.products == {"here.scores": [Product(6, 7, 5, 11), Product(1, 7, 5, 11), Product(6, 7, 5, 11)]}
+    assert here.tape.of == {}
+    assert here.tape.flops() == {"here.scores": 2 * 7 * 5 * 11 * (6 + 1 + 6)}
+
+
+def test_a_parameter_and_a_gain(place):
+    here = place({"some_bias": BIAS, "norm": BIAS})
+    np.testing.assert_array_equal(here.parameter("some_bias", 37), BIAS)
+    np.testing.assert_array_equal(here.gain("norm", 37), BIAS)
+    assert here.tape.parameters == {"here.some_bias": (37, "trainable"), "here.norm": (37, "trainable")}
+
+
+@pytest.mark.parametrize("role", ["trainable", "frozen", "buffer"])
+def test_rows_of_a_table(place, role):
+    here = place({"embedding": TABLE})
+    table = here.table("embedding", 19, 13, role=role)
+    tokens = np.array([[0, 18, 7], [7, 7, 1]])
+    np.testing.assert_array_equal(table.rows(tokens), TABLE[tokens])
+    assert table.rows(np.zeros((3, 0), int)).shape == (3, 0, 13)
+    assert here.tape.parameters == {"here.embedding": (247, role)}
+    assert here.tape.products == {}  # looking up multiplies nothing
+
+
+@pytest.mark.parametrize(("tokens", "row"), [([0, 19], 19), ([3, 97], 97), ([-1, 5], -1)])
+def test_a_row_that_is_not_there_is_named(place, tokens, row):
+    table = place({"embedding": TABLE}).table("embedding", 19, 13)
+    with pytest.raises(IndexError, match=rf"^here\.embedding has 19 rows, row {row} was asked for$"):
+        table.rows(np.array(tokens))
+
+
+def test_a_product_with_every_row_of_a_table(place):
+    here = place({"embedding": TABLE})
+    logits = here.table("embedding", 19, 13).product("head", X)
+    assert logits.dtype == np.float32
+    np.testing.assert_allclose(logits, X.astype(float) @ TABLE.T, rtol=1e-4, atol=1e-5)
+    assert here.tape.products == {"head": [Product(1, 33, 13, 19)]}
+    assert here.tape.of == {"head": "here.embedding"}
+
+
+@pytest.mark.parametrize("held", [1, 2, 5, 7, 18, 19, 37])
+def test_what_is_held_in_part_repeats(held):
+    """A matrix by its columns, a table by its rows: the same as if all of it were held."""
+    whole = Scope(Tape(Arena(13 * 37, deviation=0.3)), "here")
+    arena = Arena(13 * held, deviation=0.3)
+    arena.numbers = whole.tape.weights.numbers  # the same numbers at the same places
+    part = Scope(Tape(arena), "here")
+    columns = arena.matrix("here.up", 13, 19)
+    assert columns.shape == (13, min(held, 19))
+    repeated = np.tile(columns, 19)[:, :19]
+    np.testing.assert_allclose(part.linear("up", X, 19, bias=False), X @ repeated, rtol=1e-4, atol=1e-5)
+    table, rows = part.table("embedding", 19, 13), arena.table("here.embedding", 19, 13)
+    repeated = np.tile(rows, (19, 1))[:19]
+    np.testing.assert_allclose(table.product("head", X), X @ repeated.T, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(table.rows(np.arange(19)), repeated)
+    # What is recorded is whole.
+    assert part.tape.parameters == {"here.up": (13 * 19, "trainable"), "here.embedding": (19 * 13, "trainable")}
+    assert part.tape.products == {"here.up": [Product(1, 33, 13, 19)], "head": [Product(1, 33, 13, 19)]}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda here: here.linear("up", X.astype(float), 37, bias=False),
+        lambda here: here.linear("wide", X, 37, bias=False),
+        lambda here: here.linear("up", X, 37, bias=True),
+        lambda here: here.product("scores", X.astype(float), X.swapaxes(1, 2)),
+        lambda here: here.product("scores", X, X.swapaxes(1, 2).astype(float)),
+        lambda here: here.parameter("wide_bias", 37),
+        lambda here: here.gain("wide_bias", 37),
+        lambda here: here.table("embedding", 19, 13).product("head", X.astype(float)),
+        lambda here: here.table("wide_embedding", 19, 13).product("head", X),
+        lambda here: here.linear("up", X.astype(np.float16), 37, bias=False),
+    ],
+)
+def test_what_is_not_float32_is_refused(place, call):
+    here = place({"up": W, "embedding": TABLE})
+    here.tape.weights.arrays |= {
+        "here.wide": W.astype(float),
+        "here.up_bias": BIAS.astype(float),
+        "here.wide_bias": BIAS.astype(float),
+        "here.wide_embedding": TABLE.astype(float),
+    }
+    with pytest.raises(TypeError, match=r"^(here\.|head).*: float(64|16) in a pass of float32$"):
+        call(here)
+
+
+def test_float64_in_blocks_is_refused_too():
+    here = Scope(Tape(Arena(13 * 5, deviation=0.3)), "here")
+    with pytest.raises(TypeError, match=r"here\.up: float64"):
+        here.linear("up", X.astype(float), 37, bias=False)
+
+
+def test_one_path_has_one_array(place):
+    here = place({"up": W})
+    here.linear("up", X, 37, bias=False)
+    with pytest.raises(ValueError, match=r"^here\.up is allocated twice in one pass$"):
+        here.linear("up", X, 37, bias=False)
+
+
+def test_products_of_one_path_add_up(place):
+    tape = place({}).tape
+    tape.multiplied("here.scores", Product(1, 2, 3, 5))
+    tape.multiplied("here.scores", Product(1, 2, 3, 7))
+    tape.multiplied("head", Product(1, 1, 1, 1), of="decoder.embedding")
+    assert tape.flops() == {"here.scores": 60 + 84, "head": 2}
+    assert tape.of == {"head": "decoder.embedding"}
+
+
+def test_the_worst_row_is_kept(place):
+    tape = place({}).tape
+    tape.watch_rows(np.array([[0.25, 0.75], [0.5, 0.625]]))
+    assert tape.row_sum_error == 0.125
+    tape.watch_rows(np.array([[0.25, 0.6875]]))
+    assert tape.row_sum_error == 0.125
+    tape.watch_rows(np.array([[[0.25, 0.5]]]))
+    assert tape.row_sum_error == 0.25
+
+
+def test_rows_that_are_no_numbers_are_kept(place):
+    tape = place({}).tape
+    tape.watch_rows(np.array([[0.25, 0.75]]))
+    tape.watch_rows(np.array([[np.nan, 0.75]]))
+    tape.watch_rows(np.array([[0.25, 0.75]]))
+    assert not tape.row_sum_error <= 1e-5
