@@ -51,7 +51,7 @@ class Tape:
 
     parameters: path -> (elements, role). products: path -> the products made there, in order. of: path of a product ->
     path of the parameter it multiplied by. cached: path -> elements held after the pass. row_sum_error: the largest
-    distance from 1 of the sum of any row of attention weights.
+    distance from 1 of the sum of any row of attention weights, None if there was none.
     """
 
     weights: Weights
@@ -59,7 +59,7 @@ class Tape:
     products: dict[str, list[Product]] = field(default_factory=dict)
     of: dict[str, str] = field(default_factory=dict)
     cached: dict[str, int] = field(default_factory=dict)
-    row_sum_error: float = 0.0
+    row_sum_error: float | None = None
 
     def flops(self) -> dict[str, int]:
         """FLOPs by path."""
@@ -80,7 +80,7 @@ class Tape:
     def watch_rows(self, attention_weights: Array) -> None:
         """Measure how far rows of attention weights are from summing to 1. attention_weights: (..., S)."""
         error = float(np.abs(attention_weights.sum(axis=-1) - 1).max())
-        self.row_sum_error = float(np.maximum(self.row_sum_error, error))  # what is no number stays none
+        self.row_sum_error = float(np.maximum(self.row_sum_error or 0.0, error))  # what is no number stays none
 
 
 @dataclass(frozen=True, slots=True)

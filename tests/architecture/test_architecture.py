@@ -251,4 +251,15 @@ def test_a_changed_copy_states_its_own_records():
     assert costcalc.parameters(made.model_copy(update={"vocab_size": 23})).total == total + 4 * 13
 
 
+def test_a_copy_with_other_layers_has_their_groups():
+    written = {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm"}
+    one, two = (
+        costcalc.load({**written, "layers": layers}) for layers in ([LAYER], [LAYER, {"feed_forward": {"d_ff": 5}}])
+    )
+    copied = one.model_copy(update={"decoder": two.decoder})
+    assert [group.path for group in one.groups] == ["decoder.layers"]
+    assert copied.groups == two.groups
+    assert copied.inventory == two.inventory
+
+
 LAYER = {"feed_forward": {"d_ff": 37}}

@@ -79,3 +79,14 @@ def test_what_was_held_before_stays_when_new_tokens_do_not():
     request.kept = 1
     assert positions(request.extended("k", TOKENS[:, :, 5:9], window=3)) == [2, 3, 4, 5, 6, 7, 8]
     assert positions(request.arrays["k"]) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("shape", [(23, 5), (2, 23, 5), (3, 2, 2, 23, 5)])
+def test_whatever_stands_before_tokens_and_numbers(shape):
+    tokens = np.broadcast_to(np.arange(23.0)[:, None], shape)
+    request = Request()
+    request.extended("k", tokens[..., :7, :], window=3)
+    request.kept = 1
+    seen = request.extended("k", tokens[..., 7:9, :], window=3)
+    np.testing.assert_array_equal(seen, tokens[..., 4:9, :])
+    np.testing.assert_array_equal(request.arrays["k"], tokens[..., 5:8, :])

@@ -83,24 +83,24 @@ def test_a_product_with_every_row_of_a_table(place):
     assert here.tape.of == {"head": "here.embedding"}
 
 
-@pytest.mark.parametrize("held", [1, 2, 5, 7, 18, 19, 37])
-def test_what_is_held_in_part_repeats(held):
+@pytest.mark.parametrize("outputs", [19, 13])
+@pytest.mark.parametrize("held", [1, 2, 5, 7, 13, 18, 19, 37])
+def test_what_is_held_in_part_repeats(held, outputs):
     """A matrix by its columns, a table by its rows: the same as if all of it were held."""
-    whole = Scope(Tape(Arena(13 * 37, deviation=0.3)), "here")
     arena = Arena(13 * held, deviation=0.3)
-    arena.numbers = whole.tape.weights.numbers  # the same numbers at the same places
-    part = Scope(Tape(arena), "here")
-    columns = arena.matrix("here.up", 13, 19)
-    assert columns.shape == (13, min(held, 19))
-    repeated = np.tile(columns, 19)[:, :19]
-    np.testing.assert_allclose(part.linear("up", X, 19, bias=False), X @ repeated, rtol=1e-4, atol=1e-5)
-    table, rows = part.table("embedding", 19, 13), arena.table("here.embedding", 19, 13)
-    repeated = np.tile(rows, (19, 1))[:19]
+    here = Scope(Tape(arena), "here")
+    columns = arena.matrix("here.up", 13, outputs)
+    assert columns.shape == (13, min(held, outputs))
+    repeated = np.tile(columns, outputs)[:, :outputs]
+    np.testing.assert_allclose(here.linear("up", X, outputs, bias=False), X @ repeated, rtol=1e-4, atol=1e-5)
+    table, rows = here.table("embedding", outputs, 13), arena.table("here.embedding", outputs, 13)
+    repeated = np.tile(rows, (outputs, 1))[:outputs]
     np.testing.assert_allclose(table.product("head", X), X @ repeated.T, rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(table.rows(np.arange(19)), repeated)
+    np.testing.assert_array_equal(table.rows(np.arange(outputs)), repeated)
     # What is recorded is whole.
-    assert part.tape.parameters == {"here.up": (13 * 19, "trainable"), "here.embedding": (19 * 13, "trainable")}
-    assert part.tape.products == {"here.up": [Product(1, 33, 13, 19)], "head": [Product(1, 33, 13, 19)]}
+    size = 13 * outputs, "trainable"
+    assert here.tape.parameters == {"here.up": size, "here.embedding": size}
+    assert here.tape.products == {name: [Product(1, 33, 13, outputs)] for name in ("here.up", "head")}
 
 
 @pytest.mark.parametrize(

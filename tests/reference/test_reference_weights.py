@@ -32,6 +32,16 @@ def test_an_array_of_an_arena_is_a_view_of_its_own_place():
     assert all((ARENA.array(path, (13, 37)) != q).mean() > 0.99 for path in others)
 
 
+def test_arrays_begin_at_places_of_their_own():
+    """At multiples of ALIGNED numbers, all over the arena, so that arrays of one shape are rarely the same."""
+    views = [ARENA.array(f"decoder.layers.{layer}.attention.q", (481,)) for layer in range(101)]
+    first = ARENA.numbers.__array_interface__["data"][0]
+    starts = [(view.__array_interface__["data"][0] - first) // ARENA.numbers.itemsize for view in views]
+    assert all(start % ALIGNED == 0 for start in starts)
+    assert len(set(starts)) > 90
+    assert max(starts) > SHIFTS * ALIGNED * 0.9
+
+
 def test_every_path_has_room_for_the_largest_array():
     for layer in range(1009):
         assert ARENA.array(f"decoder.layers.{layer}.attention.q", (481,)).shape == (481,)

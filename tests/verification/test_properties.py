@@ -25,9 +25,14 @@ def test_what_holds():
 
 
 def test_rows():
-    assert rows_sum_to_one(2.4e-7).holds
-    assert not rows_sum_to_one(1.1e-5).holds
-    assert rows_sum_to_one(None).measured is None
+    assert rows_sum_to_one([2.4e-7, 0.0, 1.2e-7]) == Property("sums of attention rows differ from 1", 2.4e-7, 1e-5)
+    assert not rows_sum_to_one([1.1e-5, 0.0]).holds
+    assert not rows_sum_to_one([0.0, float("nan"), 0.0]).holds
+    assert rows_sum_to_one([]).measured is None
+
+
+def test_a_pass_without_rows_misses_all_of_it():
+    assert rows_sum_to_one([0.0, None, 0.0]).measured == 1
 
 
 def test_earlier_logits_must_be_exactly_the_same():

@@ -154,6 +154,15 @@ def test_weights_that_do_not_sum_to_one_are_found(planted):
     assert broken(verify(small())) == ["sums of attention rows differ from 1"]
 
 
+def test_a_pass_whose_rows_nobody_watched_is_found(planted):
+    def unwatched(logits, tokens, tape):
+        tape.row_sum_error = None
+        return logits
+
+    planted(after=unwatched)
+    assert broken(verify(small())) == ["sums of attention rows differ from 1"]
+
+
 def test_work_that_is_done_in_prefill_only_is_found(planted):
     """A window of 2 in the pass: prefill is no longer the sum of the stated decode steps."""
     planted(lambda fields, request: fields["decoder"]["layers"][0]["attention"].update(window=2))

@@ -199,6 +199,19 @@ def test_one_line_for_a_reader(changes, more):
     assert text == f"6 query heads on 2 key/value heads of 5{more}"
 
 
+def test_one_line_for_a_reader_derives_what_was_not_written():
+    assert GroupedQuery(heads=6).summary(78) == "6 query heads on 6 key/value heads of 13"
+
+
+def test_qk_norms_of_derived_sizes():
+    """Neither kv_heads nor head_dim is written: N = K = 6, H = 78 / 6 = 13."""
+    norms = [r for r in records(GroupedQuery(heads=6, qk_norm=ProjectionNorm()), 78) if r.path.endswith("_norm")]
+    assert [(norm.path.rpartition(".")[2], dict(norm.axes)) for norm in norms] == [
+        ("q_norm", {"N": 6, "H": 13}),
+        ("k_norm", {"K": 6, "H": 13}),
+    ]
+
+
 def test_a_sweep_gives_the_numbers_of_one_model_at_a_time():
     heads, kv_heads, head_dims = np.array([6, 10, 15]), np.array([2, 5, 3]), np.array([5, 7, 11])
     windows, models = np.array([3, 8, 29]), np.array([13, 17, 19])
