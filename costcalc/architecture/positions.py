@@ -58,7 +58,8 @@ class SinusoidalPositions(Component):
     """The sinusoids of arXiv 1706.03762, section 3.5, added to the embeddings.
 
     stored: "no" when they are computed on the fly; "frozen" when a checkpoint holds the table as a parameter that is
-    not trained; "buffer" when it is held beside the parameters. A stored table needs its `length`.
+    not trained; "buffer" when it is held beside the parameters. A stored table needs its `length`; where
+    none is stored, the sinusoids end there if it is written.
     """
 
     kind: Literal["sinusoidal"] = "sinusoidal"
@@ -68,8 +69,8 @@ class SinusoidalPositions(Component):
 
     @property
     def rows(self) -> int | None:
-        """Those of a stored table."""
-        return None if self.stored == "no" else self.length
+        """Those of a stored table, or where it was written that they end."""
+        return self.length
 
     def summary(self) -> str:
         """One line for a reader."""

@@ -39,11 +39,14 @@ def forward(
     if logits not in ("all", "last"):
         raise ValueError(f'logits are "all" or "last", not {logits!r}')
     request = Request() if request is None else request
+    if request.kept is not None and not 0 <= request.kept <= tokens.shape[1]:
+        raise ValueError(f"{request.kept} of {tokens.shape[1]} tokens cannot be kept")
     root, at = Scope(tape), Scope(tape, "decoder")
     table = embedding_table(fields, at)
     x = embedded(fields, tokens, table, at)  # (B, T, D)
     x = stack(fields["decoder"], x, at, request=request, on_layer=on_layer)  # (B, T, D)
     request.past += tokens.shape[1] if request.kept is None else request.kept
+    request.kept = None
     for path, held in request.arrays.items():
         tape.cached[path] = held.size
     if logits == "last":

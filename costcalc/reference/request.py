@@ -11,8 +11,8 @@ from costcalc.reference.arrays import Array
 
 @dataclass(slots=True)
 class Request:
-    """past: how many tokens went through before. kept: how many of the pass's new tokens stay (None: all of them; fewer
-    when the last ones were only tried, as in speculative decoding). arrays: what is held, by path.
+    """past: how many tokens went through before. kept: how many of the next pass's new tokens stay (None: all of
+    them; fewer when the last ones are only tried, as in speculative decoding). arrays: what is held, by path.
     """
 
     past: int = 0

@@ -104,7 +104,7 @@ class Table:
         out = np.empty((*x.shape[:-1], self.length), FLOAT)
         for start in range(0, self.length, len(self.held)):
             block = self.held[: self.length - start]  # (rows of the block, width)
-            out[..., start : start + len(block)] = _checked(path, x) @ _checked(path, block).T
+            out[..., start : start + len(block)] = _checked(path, x) @ block.T
         self.tape.multiplied(path, Product(1, prod(x.shape[:-1]), x.shape[-1], self.length), of=self.path)
         return out
 
@@ -138,7 +138,7 @@ class Scope:
         """A table of (length, width)."""
         path = self.named(name)
         self.tape.allocated(path, length * width, role)
-        return Table(self.tape, path, self.tape.weights.table(path, length, width), length)
+        return Table(self.tape, path, _checked(path, self.tape.weights.table(path, length, width)), length)
 
     def linear(self, name: str, x: Array, outputs: int, *, bias: bool) -> Array:
         """x W, or x W + b: (..., inputs) -> (..., outputs), in blocks of the columns that are held."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from zlib import crc32
 
 import numpy as np
@@ -30,8 +31,10 @@ class Arena:
 
     def array(self, path: str, shape: tuple[int, ...]) -> Array:
         """A view of this shape."""
-        elements = int(np.prod(shape, dtype=object))
+        elements = prod(shape)
         start = crc32(path.encode()) % SHIFTS * ALIGNED
+        if start + elements > len(self.numbers):
+            raise ValueError(f"{path} has {elements:,} numbers, the arena {self.size:,}")
         return self.numbers[start : start + elements].reshape(shape)
 
     def gain(self, path: str, width: int) -> Array:
@@ -55,6 +58,8 @@ class Given:
 
     def array(self, path: str, shape: tuple[int, ...]) -> Array:
         """The array of this path, which must have this shape."""
+        if path not in self.arrays:
+            raise KeyError(f"{path} is not among the given arrays")
         given = self.arrays[path]
         if given.shape != shape:
             raise ValueError(f"{path} is {given.shape}, the pass wants {shape}")

@@ -112,7 +112,6 @@ def _verified(
 
     prefill, full = run("prefill", text, Request())
     other, logits = run("prefill, last token changed", changed, request)
-    request.kept = None
     decode, step = run("decode", text[:, -1:], request)
 
     phases, faults = [], []

@@ -74,12 +74,14 @@ def test_a_model_is_frozen_and_equal_by_value(made):
     ("positions", "longest"),
     [
         ({"kind": "learned", "length": 11}, 11),
-        ({"kind": "sinusoidal", "length": 11}, None),
+        ({"kind": "sinusoidal", "length": 11}, 11),
+        ({"kind": "sinusoidal", "length": 7, "stored": "buffer"}, 7),
+        ({"kind": "sinusoidal"}, None),
         ({"kind": "rope"}, None),
         ({"kind": "none"}, None),
     ],
 )
-def test_a_learned_table_ends_somewhere(made, positions, longest):
+def test_a_table_ends_somewhere(made, positions, longest):
     assert made(positions=positions).longest == longest
 
 

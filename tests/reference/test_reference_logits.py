@@ -56,6 +56,34 @@ PHI = LLAMA | {
     "mlp.fc2": "feed_forward.down",
     "model.final_layernorm": "decoder.final_norm",
 }
+OLMO2 = LLAMA | {
+    "post_attention_layernorm": "attention_norm",  # on the sublayers' outputs
+    "post_feedforward_layernorm": "feed_forward_norm",
+}
+GPT_NEOX = {
+    "gpt_neox.embed_in": "decoder.embedding",
+    "input_layernorm": "attention_norm",
+    "attention.dense": "attention.output",
+    "post_attention_layernorm": "feed_forward_norm",
+    "mlp.dense_h_to_4h": "feed_forward.up",
+    "mlp.dense_4h_to_h": "feed_forward.down",
+    "gpt_neox.final_layer_norm": "decoder.final_norm",
+    "lm_head": "head",
+}
+OPT = {
+    "model.decoder.embed_tokens": "decoder.embedding",
+    "model.decoder.embed_positions": "decoder.positions",
+    "model.decoder.project_in": "decoder.embedding_projection",
+    "model.decoder.project_out": "head.projection",
+    "self_attn.q_proj": "attention.q",
+    "self_attn.k_proj": "attention.k",
+    "self_attn.v_proj": "attention.v",
+    "self_attn.out_proj": "attention.output",
+    "self_attn_layer_norm": "attention_norm",
+    "fc1": "feed_forward.up",
+    "fc2": "feed_forward.down",
+    "final_layer_norm": "feed_forward_norm",
+}
 PATHS = {
     "gpt2": GPT2,
     "llama": LLAMA,
@@ -64,26 +92,78 @@ PATHS = {
     "gemma2": GEMMA2,
     "mistral": LLAMA,
     "phi": PHI,
+    "olmo2": OLMO2,
+    "gpt_neox": GPT_NEOX,
+    "opt": OPT,
 }
-TABLES = ("transformer.wte", "transformer.wpe", "model.embed_tokens", "lm_head")
+TABLES = ("wte", "wpe", "embed_tokens", "embed_positions", "embed_in", "lm_head")
 
-# No importer reads `phi`: its config.json by hand. A head has 30 / 3 = 10 numbers, of which 0.4 are rotated.
-PHI_WRITTEN = {
-    "vocab_size": 97,
-    "d_model": 30,
-    "norm": {"kind": "layernorm", "eps": 0.01},
-    "positions": {"kind": "rope", "theta": 20.0, "rotary_dim": 4},
-    "tie_embeddings": False,
-    "head": {"bias": True},
-    "layers": [
-        {
-            "repeat": 2,
-            "parallel": "one_norm",
-            "attention": {"heads": 3, "bias": True, "out_bias": True},
-            "feed_forward": {"kind": "dense", "d_ff": 37, "activation": "gelu_new", "bias": True},
-        }
-    ],
+# No importer reads these yet: their config.json by hand. A head has 30 / 3 = 10 numbers, of which 0.4 are rotated in
+# phi and gpt_neox.
+BIASED = {"bias": True, "out_bias": True}
+WRITTEN = {
+    "phi": {
+        "d_model": 30,
+        "norm": {"kind": "layernorm", "eps": 0.01},
+        "positions": {"kind": "rope", "theta": 20.0, "rotary_dim": 4},
+        "head": {"bias": True},
+        "layers": [
+            {
+                "repeat": 2,
+                "parallel": "one_norm",
+                "attention": {"heads": 3, **BIASED},
+                "feed_forward": {"kind": "dense", "d_ff": 37, "activation": "gelu_new", "bias": True},
+            }
+        ],
+    },
+    "olmo2": {
+        "d_model": 30,
+        "norm": {"kind": "rmsnorm", "eps": 0.02},
+        "positions": {"kind": "rope", "theta": 40.0},
+        "layers": [
+            {
+                "repeat": 3,
+                "norms": "output",
+                "attention": {
+                    "heads": 3,
+                    "kv_heads": 1,
+                    "qk_norm": {"kind": "projection", "norm": {"kind": "rmsnorm", "eps": 0.02}},
+                },
+                "feed_forward": {"kind": "gated", "d_ff": 37},
+            }
+        ],
+    },
+    "gpt_neox": {
+        "d_model": 30,
+        "norm": {"kind": "layernorm", "eps": 0.01},
+        "positions": {"kind": "rope", "theta": 20.0, "rotary_dim": 4},
+        "layers": [
+            {
+                "repeat": 3,
+                "parallel": "two_norms",
+                "attention": {"heads": 3, **BIASED},
+                "feed_forward": {"kind": "dense", "d_ff": 37, "activation": "gelu", "bias": True},
+            }
+        ],
+    },
+    "opt": {
+        "d_model": 35,
+        "norm": "layernorm",
+        "positions": {"kind": "learned", "length": 19},
+        "embedding": {"width": 23},
+        "tie_embeddings": True,
+        "layers": [
+            {
+                "repeat": 3,
+                "norms": "post",
+                "attention": {"heads": 5, **BIASED},
+                "feed_forward": {"kind": "dense", "d_ff": 37, "activation": "relu", "bias": True},
+            }
+        ],
+    },
 }
+FIRST_POSITION = {"opt": 2}
+"""The row of the position table that the first token takes, where it is not the first."""
 
 SPLITS = {
     "prefill": [TOKENS],
@@ -103,7 +183,7 @@ def recorded(name):
 
 @cache
 def model(name):
-    return costcalc.load(PHI_WRITTEN if name == "phi" else recorded(name)[0])
+    return costcalc.load({"vocab_size": 97, **WRITTEN[name]} if name in WRITTEN else recorded(name)[0])
 
 
 @cache
@@ -111,22 +191,29 @@ def weights(name):
     """The recorded parameters under our paths; here a matrix is (inputs, outputs), there (outputs, inputs)."""
     ours = {}
     for theirs, values in recorded(name)[3].items():
-        pattern = r"(?:(?:model\.layers|transformer\.h)\.(\d+)\.)?(.+)\.(weight|bias)"
+        pattern = r"(?:(?:[a-z_.]+\.layers|transformer\.h)\.(\d+)\.)?(.+)\.(weight|bias)"
         layer, part, sort = re.fullmatch(pattern, theirs).groups()
         place, ending = f"decoder.layers.{layer}." if layer else "", "_bias" if sort == "bias" else ""
         if part == "attn.c_attn":  # queries, keys and values side by side
             thirds = zip("qkv", np.split(values, 3, axis=-1), strict=True)
             ours |= {f"{place}attention.{letter}{ending}": third for letter, third in thirds}
             continue
+        if part == "attention.query_key_value":  # of each of 3 heads: queries, keys and values
+            split = values.reshape(3, 3, -1, *values.shape[1:])  # (N, 3, H, D), or (N, 3, H)
+            for index, letter in enumerate("qkv"):
+                ours[f"{place}attention.{letter}{ending}"] = split[:, index].reshape(-1, *values.shape[1:]).T
+            continue
         is_gain = name == "gemma2" and values.ndim == 1  # stored without the 1 that the class adds
-        turns = name != "gpt2" and values.ndim == 2 and part not in TABLES  # GPT-2's are (inputs, outputs) already
+        turns = (
+            name != "gpt2" and values.ndim == 2 and not part.endswith(TABLES)
+        )  # GPT-2's are (inputs, outputs) already
         ours[place + PATHS[name][part] + ending] = 1 + values if is_gain else values.T if turns else values
     return ours
 
 
 def answered(name, fields, parts=(TOKENS,), given=None):
     """The logits of all tokens, fed in parts to one request, and the last part's tape."""
-    request, logits, tape = Request(), [], None
+    request, logits, tape = Request(past=FIRST_POSITION.get(name, 0)), [], None
     for part in np.split(recorded(name)[1], np.cumsum(parts)[:-1], axis=1):
         tape = Tape(Given(weights(name) if given is None else given))
         logits.append(forward(fields, part, tape=tape, request=request))
@@ -238,6 +325,15 @@ def test_the_parameters_of_one_class_by_hand():
         ("phi", "theta", 20.0, 1e4),
         ("phi", "eps", 0.01, 1e-5),
         ("phi", "head", {"bias": True, "softcap": None}, {"bias": False, "softcap": None}),
+        ("olmo2", "norms", "output", "pre"),
+        ("olmo2", "norms", "output", "post"),
+        ("olmo2", "eps", 0.02, 1e-6),
+        ("gpt_neox", "parallel", "two_norms", False),
+        ("gpt_neox", "rotary_dim", 4, None),
+        ("gpt_neox", "activation", "gelu", "silu"),
+        ("opt", "scale", 1.0, 1.1),  # embeddings
+        ("opt", "bias", True, False),
+        ("opt", "activation", "relu", "relu_squared"),
     ],
 )
 def test_another_value_of_a_field_shows(name, key, old, new):
@@ -245,11 +341,18 @@ def test_another_value_of_a_field_shows(name, key, old, new):
     assert apart(name, answered(name, changed)[0]) > SHOWS
 
 
-@pytest.mark.parametrize("name", ["gpt2", "gemma2", "phi"])
-def test_the_two_formulas_of_gelu_are_told_apart(name):
+@pytest.mark.parametrize(
+    ("name", "used", "other"),
+    [
+        ("gpt2", "gelu_new", "gelu"),
+        ("gemma2", "gelu_tanh", "gelu"),
+        ("phi", "gelu_new", "gelu"),
+        ("gpt_neox", "gelu", "gelu_tanh"),
+    ],
+)
+def test_the_two_formulas_of_gelu_are_told_apart(name, used, other):
     """They differ by less than 5e-4 everywhere."""
-    used = "gelu_tanh" if name == "gemma2" else "gelu_new"
-    assert apart(name, answered(name, with_every(model(name).model_dump(), "activation", used, "gelu"))[0]) > 1e-4
+    assert apart(name, answered(name, with_every(model(name).model_dump(), "activation", used, other))[0]) > 1e-4
 
 
 @pytest.mark.parametrize(("name", "kv_heads"), [("llama", 2), ("qwen3", 3), ("gemma2", 2), ("mistral", 2)])
@@ -272,13 +375,13 @@ def test_gains_that_lack_their_one_show():
 
 @pytest.mark.parametrize("name", PATHS)
 def test_every_parameter_shows(name):
-    """Negated, each moves the logits; only GPT-2's key biases do not: they cancel in softmax, as nothing is rotated."""
+    """Negated, each moves the logits; only key biases of unrotated keys do not: they cancel in softmax."""
     fields, given = model(name).model_dump(), weights(name)
     for path, values in given.items():
         if path.startswith(("decoder.layers.0", "decoder.layers.2")):  # one layer may stand for the others
             continue
         moved = apart(name, answered(name, fields, given={**given, path: -values})[0])
-        cancels = name == "gpt2" and path.endswith("attention.k_bias")
+        cancels = name in ("gpt2", "opt") and path.endswith("attention.k_bias")
         assert (moved < CLOSE) == cancels, path
         assert cancels or moved > SHOWS, path
 

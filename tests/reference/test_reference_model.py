@@ -115,6 +115,7 @@ def test_what_stands_around_the_layers(changes, given, logits):
     got, tape = hollow(given, **changes)
     close(got, logits)
     assert set(given) <= set(tape.parameters)
+    assert tape.row_sum_error is None  # nothing attends
 
 
 POST, PRE = ({"norms": norms, "feed_forward": {"d_ff": 37}} for norms in ("post", "pre"))

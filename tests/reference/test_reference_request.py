@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from costcalc.reference import Request
+import costcalc
+from costcalc.reference import Arena, Request, Tape, forward
 
 # Keys of two heads of H=5: token p is a row of p's.
 TOKENS = np.broadcast_to(np.arange(23.0)[:, None], (3, 2, 23, 5))
@@ -90,3 +91,23 @@ def test_whatever_stands_before_tokens_and_numbers(shape):
     seen = request.extended("k", tokens[..., 7:9, :], window=3)
     np.testing.assert_array_equal(seen, tokens[..., 4:9, :])
     np.testing.assert_array_equal(request.arrays["k"], tokens[..., 5:8, :])
+
+
+@pytest.mark.parametrize("kept", [-1, 12])
+def test_more_tokens_than_there_are_cannot_be_kept(kept):
+    fields = costcalc.load(
+        {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [{"feed_forward": {"d_ff": 5}}]}
+    ).model_dump()
+    with pytest.raises(ValueError, match=f"{kept} of 11 tokens cannot be kept"):
+        forward(fields, np.zeros((1, 11), int), tape=Tape(Arena(300, deviation=0.1)), request=Request(kept=kept))
+
+
+def test_what_is_kept_is_said_for_one_pass():
+    fields = costcalc.load(
+        {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [{"feed_forward": {"d_ff": 5}}]}
+    ).model_dump()
+    request = Request(kept=7)
+    for expected in (7, 18):
+        forward(fields, np.zeros((1, 11), int), tape=Tape(Arena(300, deviation=0.1)), request=request)
+        assert request.past == expected
+        assert request.kept is None

@@ -136,11 +136,20 @@ def test_float64_in_blocks_is_refused_too():
         here.linear("up", X.astype(float), 37, bias=False)
 
 
-def test_one_path_has_one_array(place):
-    here = place({"up": W})
-    here.linear("up", X, 37, bias=False)
-    with pytest.raises(ValueError, match=r"^here\.up is allocated twice in one pass$"):
-        here.linear("up", X, 37, bias=False)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda here: here.linear("some", X, 37, bias=False),
+        lambda here: here.parameter("some", 13, 37),
+        lambda here: here.table("some", 13, 37),
+        lambda here: here.gain("gain", 37),
+    ],
+)
+def test_one_path_has_one_array(place, call):
+    here = place({"some": W, "gain": BIAS})
+    call(here)
+    with pytest.raises(ValueError, match=r"^here\.(some|gain) is allocated twice in one pass$"):
+        call(here)
 
 
 def test_products_of_one_path_add_up(place):
@@ -154,6 +163,7 @@ def test_products_of_one_path_add_up(place):
 
 def test_the_worst_row_is_kept(place):
     tape = place({}).tape
+    assert tape.row_sum_error is None
     tape.watch_rows(np.array([[0.25, 0.75], [0.5, 0.625]]))
     assert tape.row_sum_error == 0.125
     tape.watch_rows(np.array([[0.25, 0.6875]]))

@@ -87,6 +87,25 @@ MODELS = {
         rope_theta=20.0 tie_word_embeddings=false""",
         """layer_norm_eps=1e-5; rope_theta=1e4; partial_rotary_factor=0.6; hidden_act="gelu" """,
     ),
+    "olmo2": (  # norms on the output of each sublayer, and over the whole projection of queries and of keys
+        "Olmo2ForCausalLM",
+        f"""model_type="olmo2" {SIZES} hidden_size=30 num_attention_heads=3 num_key_value_heads=1 hidden_act="silu"
+        rms_norm_eps=0.02 rope_theta=40.0 tie_word_embeddings=false""",
+        "rms_norm_eps=1e-6; rope_theta=1e4",
+    ),
+    "gpt_neox": (  # parallel with two norms, GELU by erf
+        "GPTNeoXForCausalLM",
+        f"""model_type="gpt_neox" {SIZES} hidden_size=30 num_attention_heads=3 hidden_act="gelu" layer_norm_eps=0.01
+        rotary_pct=0.4 rotary_emb_base=20 tie_word_embeddings=false""",
+        """layer_norm_eps=1e-5; rotary_emb_base=10000; rotary_pct=0.6; hidden_act="gelu_new";
+        use_parallel_residual=false""",
+    ),
+    "opt": (  # norms after the residual sum, a table narrower than the model, two rows of positions before the first
+        "OPTForCausalLM",
+        """model_type="opt" vocab_size=97 hidden_size=35 word_embed_proj_dim=23 ffn_dim=37 num_hidden_layers=3
+        num_attention_heads=5 max_position_embeddings=17 do_layer_norm_before=false activation_function="relu" """,
+        """activation_function="silu"; num_attention_heads=7""",
+    ),
 }
 
 
@@ -140,7 +159,7 @@ def drawn(config: Config, rng: np.random.Generator) -> Weights:
         spread = 0.3
         if parameter.ndim == 2:  # GPT-2 stores its matrices as (in, out), everyone else as (out, in)
             spread = 1.4 / math.sqrt(parameter.shape[0 if "transformer.h." in name else 1])
-        if "embed_tokens" in name or "wte" in name or "wpe" in name:
+        if any(table in name for table in ("embed_tokens", "embed_positions", "embed_in", "wte", "wpe")):
             spread = 0.7
         values = neutral(config, name) + spread * rng.standard_normal(tuple(parameter.shape))
         weights[name] = torch.from_numpy((np.round(values * 256) / 256).astype(np.float32))
@@ -179,7 +198,8 @@ def changed(config: Config, weights: Weights, changes: str, tokens: torch.Tensor
             with mock.patch.object(module, "forward", lambda x: x):
                 yield f"no {name}", model(input_ids=tokens).logits
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        if "original_inv_freq" not in name:  # a spare copy
+        # One is a spare copy, the other adds the same to all scores of a query where no rotation tells keys apart.
+        if "original_inv_freq" not in name and not (config["model_type"] == "opt" and name.endswith("k_proj.bias")):
             kept = tensor.detach().clone()
             tensor.data.fill_(neutral(config, name))
             yield f"neutral {name}", model(input_ids=tokens).logits
@@ -223,7 +243,7 @@ def record(name: str) -> None:
     print(f"\n{name}: float32 {single:.1e}, .double() {double:.1e}, stepwise {cached:.1e}; {inside}")
     print(*(f"  {share:.1e} {what}" for what, share in sorted(moved.items(), key=lambda item: item[1])), sep="\n")
     assert max(single, double) < 1e-5 and cached < 1e-10
-    assert all(share > (GELU_SHOWS if '"gelu"' in what else SHOWS) for what, share in moved.items())
+    assert all(share > (GELU_SHOWS if '"gelu' in what else SHOWS) for what, share in moved.items())
     arrays = {key: value.numpy() for key, value in {"tokens": tokens, "logits": logits, **weights}.items()}
     np.savez_compressed(HERE / f"{name}.npz", config=np.array(json.dumps(config)), **arrays)
 
