@@ -46,3 +46,5 @@ def test_a_head_of_its_own_is_as_wide_as_the_model_whatever_the_embedding():
 def test_the_formula_of_the_head_is_printed_in_order():
     *_, matmul = records(Head(), embedding=PLAIN, tied=True)
     assert list(matmul.axes) == ["B·T", "V", "D"]
+    _, projection, _ = records(Head(), embedding=NARROW, tied=True)
+    assert list(projection.axes) == ["B·T", "D", "W"]

@@ -38,3 +38,9 @@ def test_the_kind_picks_the_norm():
         read({"kind": "rmsnorm", "bias": False})  # an RMSNorm has none
     with pytest.raises(ValidationError):
         read({"kind": "batchnorm"})
+
+
+def test_eps_is_the_paper_s_code_unless_written():
+    """torch.nn.LayerNorm has 1e-5, LLaMA's RMSNorm 1e-6."""
+    assert (LayerNorm().eps, RMSNorm().eps) == (1e-5, 1e-6)
+    assert list(RMSNorm(eps=0.5).records(AT, "norm", {"D": 13})) == list(RMSNorm().records(AT, "norm", {"D": 13}))

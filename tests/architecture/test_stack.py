@@ -228,3 +228,8 @@ def test_an_entry_with_a_pattern_is_a_pattern(entry, kind):
 def test_what_is_no_entry(entry):
     with pytest.raises(ValidationError):
         Stack(norm=RMSNorm(), layers=[entry])
+
+
+def test_without_positions_a_stack_and_its_layers_have_none():
+    stack = Stack(norm=RMSNorm(), layers=(Block(norm=RMSNorm(), feed_forward=Dense(d_ff=37)),))
+    assert stack.positions.kind == stack.layers[0].positions.kind == "none"
