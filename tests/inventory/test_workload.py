@@ -30,7 +30,7 @@ def test_workloads_are_frozen_and_equal_by_value():
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_size_may_be_as_small_as_its_least_and_as_large_as_its_largest(name):
-    for value in (LEAST[name], 10**15):
+    for value in (LEAST[name], 10**15, np.int64(LEAST[name]), np.int64(10**15)):
         assert getattr(Workload(**{name: value}), name) == value
 
 

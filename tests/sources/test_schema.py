@@ -134,3 +134,12 @@ def test_rows_for_people():
     assert defaults["Gated.activation"] == "silu"
     assert defaults["Dense.activation"] == "gelu"
     assert defaults["RotaryPositions.theta"] == "10000.0"
+
+
+@pytest.mark.parametrize(
+    ("theta", "fits"), [(1, True), (0.5, True), ("5e5", True), ("1.5E3", True), (0, False), (-1.5, False), ("x", False)]
+)
+def test_a_number_may_be_written_as_a_power_of_ten(theta, fits):
+    """5e5 is text to an editor that reads YAML 1.1."""
+    assert VALIDATOR.is_valid(_with(positions={"kind": "rope", "theta": theta})) == fits
+    assert not VALIDATOR.is_valid(_with(positions={"kind": "rope", "theta": True}))
