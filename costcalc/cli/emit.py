@@ -16,17 +16,40 @@ SMALLEST_WIDTH = 40
 
 def emit(report: Report, *, form: str | None, as_json: bool, output: str | None, default: str = "table") -> None:
     """Write the report; `form` beats the suffix of `output`, which beats `default`."""
-    chosen = chosen_format(form, as_json, output, default)
-    if output == "":
-        raise CostcalcError("--output has no name", hint="--output report.json")
+    chosen = checked(form, as_json, output, default)
     if output is None or output == "-":
         write(render(report, chosen, _terminal()))
     else:
         write_file(render(report, chosen, Screen()), output)
 
 
-def chosen_format(form: str | None, as_json: bool, output: str | None, default: str = "table") -> str:
-    """The format that the options ask for; a long command calls this first, and so refuses a wrong one at once."""
+def checked(form: str | None, as_json: bool, output: str | None, default: str = "table") -> str:
+    """The format that the options ask for; what cannot be written is refused, so a long command calls this first."""
+    chosen = _chosen_format(form, as_json, output, default)
+    if output is None or output == "-":
+        _terminal()
+    elif not output:
+        raise CostcalcError("--output has no name", hint="--output report.json")
+    elif not _folder(output).is_dir():
+        raise _unwritable(output, os.strerror(errno.ENOENT))
+    elif output.endswith(("/", os.sep)) or os.path.isdir(output):  # noqa: PTH112 - Path raises on a long name
+        raise _unwritable(output, os.strerror(errno.EISDIR))
+    return chosen
+
+
+def _folder(output: str) -> Path:
+    try:
+        return Path(output).resolve().parent
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a link to itself, before Python 3.13
+        return Path()
+
+
+def _unwritable(output: str, reason: str) -> CostcalcError:
+    hint = "give a file in a folder you may write to"
+    return CostcalcError(f"cannot be written: {reason}", where=output, hint=hint)
+
+
+def _chosen_format(form: str | None, as_json: bool, output: str | None, default: str) -> str:
     if as_json and form is not None and form.lower() != "json":
         raise CostcalcError(f"--json and --format {form} exclude each other", hint="give one of the two")
     if as_json:
@@ -93,8 +116,6 @@ def write_file(text: str, output: str) -> None:
     """The file whole or not at all: a temporary one beside it is renamed over it."""
     path = Path(output)
     try:
-        if output.endswith(("/", os.sep)):
-            raise IsADirectoryError(errno.EISDIR, "Is a directory")
         if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
             _write_into(path, text)
             return
@@ -111,10 +132,7 @@ def write_file(text: str, output: str) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link to itself, before Python 3.13
-        reason = getattr(error, "strerror", None) or "not a path"
-        raise CostcalcError(
-            f"cannot be written: {reason}", where=output, hint="give a file in a folder you may write to"
-        ) from None
+        raise _unwritable(output, getattr(error, "strerror", None) or "not a path") from None
 
 
 def _write_into(path: Path, text: str) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from costcalc.architecture import Architecture
-from costcalc.cli.emit import chosen_format, emit
-from costcalc.cli.models import header, load_all, one_or_many
+from costcalc.cli.emit import checked, emit
+from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
 from costcalc.report import Cell, Quantity, Report, Row, Table
 from costcalc.units import human, ranges, several
@@ -35,11 +36,15 @@ def run(
     Parameters, matmuls and caches of a prefill and a decode step; and properties that must hold, as measured.
     """
     del version, debug
-    chosen_format(form, as_json, output)
+    checked(form, as_json, output)
     results = _verified(load_all(models))
     report = Report(
         title="; ".join(_answer(model, result) for model, result in results),
-        tables=tuple(table for model, result in results for table in _tables(model, result, many=len(results) > 1)),
+        tables=tuple(
+            table
+            for name, (_, result) in zip(column_names([model for model, _ in results]), results, strict=True)
+            for table in _tables(f"{name}: " if len(results) > 1 else "", result)
+        ),
         notes=tuple(note for model, result in results for note in _notes(model, result)),
         data=one_or_many([_data(model, result) for model, result in results]),
     )
@@ -48,8 +53,10 @@ def run(
 
 
 def _verified(models: list[Architecture]) -> list[tuple[Architecture, Verification]]:
-    from costcalc.verification import verify  # noqa: PLC0415 - NumPy is loaded where it runs, not for a help page
+    from costcalc.verification import refuse_too_large, verify  # noqa: PLC0415 - NumPy only where it runs
 
+    for model in models:
+        refuse_too_large(model)
     results = []
     for model in models:
         progress = Progress(model.name)
@@ -84,10 +91,17 @@ class Progress:
             sys.stderr.flush()
 
     def _write(self, line: str) -> None:
-        line = line[:78].encode("ascii", "replace").decode()
+        line = line[: _columns() - 1].encode("ascii", "replace").decode()
         sys.stderr.write(f"\r{line.ljust(self.width)}")
         sys.stderr.flush()
         self.width = len(line)
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def _answer(model: Architecture, result: Verification) -> str:
@@ -99,8 +113,7 @@ def _answer(model: Architecture, result: Verification) -> str:
     return f"{model.name}: NOT verified, {' and '.join(several(*count) for count in counts if count[0])}"
 
 
-def _tables(model: Architecture, result: Verification, *, many: bool) -> list[Table]:
-    prefix = f"{model.name}: " if many else ""
+def _tables(prefix: str, result: Verification) -> list[Table]:
     rows = [
         Row(
             f"{phase.name}: {item.kind}",
@@ -133,10 +146,10 @@ def _layers(fault: Fault) -> str:
     return ranges(list(fault.layers))
 
 
-def _said(amount: int | str | None) -> str:
+def _said(amount: int | str | None) -> Cell:
     if amount is None:
         return "nothing"
-    return f"{amount:,}" if isinstance(amount, int) else amount
+    return Quantity(amount, "elements") if isinstance(amount, int) else amount
 
 
 def _properties_table(title: str, properties: tuple[Property, ...]) -> Table:
@@ -155,18 +168,18 @@ def _measured(item: Property) -> str:
 
 def _verdict(item: Property) -> str:
     if item.measured is None:
-        return item.why
+        return f"NOT TOLD: {item.why}" if item.failed else item.why
     return "fine" if item.holds else "TOO MUCH"
 
 
 def _notes(model: Architecture, result: Verification) -> list[str]:
-    windows = ", ".join(f"{window:,}" for window in result.replaced)
     notes = [
         f"{model.name}: {several(result.phases[0].workload.new_tokens, 'token')}, every layer in full width, float32; "
         f"all parameters share one random arena of {human(result.arena_bytes, 'bytes')}"
     ]
-    if windows:
-        notes.append(f"{model.name}: windows of {windows} were made 5, so that they bind")
+    if result.replaced:
+        made = ", ".join(f"{window:,} was made {binds}" for window, binds in result.replaced.items())
+        notes.append(f"{model.name}: so that windows bind, {made}")
     return notes
 
 
@@ -181,12 +194,12 @@ def _data(model: Architecture, result: Verification) -> dict[str, Any]:
                 "property": item.name.replace(" ", "_").lower(),
                 "measured": item.measured,
                 "bound": item.bound,
-                "holds": item.holds if item.measured is not None else None,
+                "within_bound": None if item.measured is None and item.holds else item.holds,
                 **({"note": item.why} if item.measured is None else {}),
             }
             for item in result.properties
         ],
-        "replaced_windows": list(result.replaced),
+        "replaced_windows": [{"window": window, "made": made} for window, made in result.replaced.items()],
         "arena_bytes": result.arena_bytes,
     }
 

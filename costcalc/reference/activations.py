@@ -12,7 +12,7 @@ from costcalc.reference.arrays import Array, floats
 
 def relu(x: Array) -> Array:
     """max(x, 0)."""
-    return np.maximum(x, 0)
+    return np.maximum(floats(x), 0)
 
 
 def relu_squared(x: Array) -> Array:
@@ -22,11 +22,12 @@ def relu_squared(x: Array) -> Array:
 
 def sigmoid(x: Array) -> Array:
     """1 / (1 + e^-x), written with tanh, which cannot overflow."""
-    return 0.5 * (1 + np.tanh(0.5 * x))
+    return 0.5 * (1 + np.tanh(0.5 * floats(x)))
 
 
 def silu(x: Array) -> Array:
     """x · sigmoid(x): SiLU, also called Swish (arXiv 1702.03118, 1710.05941)."""
+    x = floats(x)
     return x * sigmoid(x)
 
 
@@ -39,11 +40,13 @@ def gelu(x: Array) -> Array:
 
 def gelu_tanh(x: Array) -> Array:
     """0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))): GELU's approximation in the same paper, which GPT-2 uses."""
+    x = floats(x)
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
 
 
 def quick_gelu(x: Array) -> Array:
     """x · sigmoid(1.702 x): GELU's sigmoid approximation in the same paper (CLIP)."""
+    x = floats(x)
     return x * sigmoid(1.702 * x)
 
 

@@ -21,5 +21,6 @@ FLOAT = np.float32
 
 
 def floats(x: Array) -> Array:
-    """The array itself if it holds floats; whole numbers become float64, so that a result is never cut to them."""
+    """The array itself if it holds floats; lists and whole numbers become float64, so that nothing is cut to them."""
+    x = np.asarray(x)
     return x if np.issubdtype(x.dtype, np.floating) else x.astype(np.float64)

@@ -18,8 +18,8 @@ from costcalc.reference.request import Request
 from costcalc.reference.scaled_dot_product import soft_cap
 from costcalc.reference.tape import Scope, Table, Tape
 
-OnLayer = Callable[[int, int], None]
-"""Told, after each layer, how many are done and how many there are."""
+OnLayer = Callable[[int, int, Array], Array]
+"""Told, after each layer, how many are done, how many there are, and its output; what it gives goes on: (B, T, D)."""
 
 
 def forward(
@@ -79,7 +79,7 @@ def stack(fields: Fields, x: Array, at: Scope, *, request: Request, on_layer: On
     for index, layer in enumerate(layers):
         x = block(layer, x, at.under(f"layers.{index}"), request=request)  # (B, T, D)
         if on_layer is not None:
-            on_layer(index + 1, len(layers))
+            x = on_layer(index + 1, len(layers), x)  # (B, T, D)
     above = fields["final_norm"]
     if above is None:  # a layer that ends in a norm needs none above it
         above = layers[-1]["norms"] != "post"

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.arrays import Array, Fields, floats
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.tape import Scope
 
 
 def layer_norm(x: Array, *, eps: float = 1e-5) -> Array:
     """(x - mean) / √(variance + eps) over the last axis: LayerNorm before gain and bias (arXiv 1607.06450, eq. 4)."""
+    x = floats(x)
     centred = x - x.mean(axis=-1, keepdims=True)  # (..., D)
     variance = (centred * centred).mean(axis=-1, keepdims=True)  # (..., 1)
     return centred / np.sqrt(variance + eps)  # (..., D)
@@ -20,6 +21,7 @@ def layer_norm(x: Array, *, eps: float = 1e-5) -> Array:
 
 def rms_norm(x: Array, *, eps: float = 1e-6) -> Array:
     """x / √(mean square + eps) over the last axis: RMSNorm before its gain (arXiv 1910.07467, eq. 4)."""
+    x = floats(x)
     mean_square = (x * x).mean(axis=-1, keepdims=True)  # (..., 1)
     return x / np.sqrt(mean_square + eps)  # (..., D)
 

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from costcalc.reference.arrays import Array
+from costcalc.reference.arrays import Array, floats
 
 
 def softmax(x: Array) -> Array:
     """e^x over its sum along the last axis; subtracting the maximum changes nothing but keeps e^x from overflowing."""
+    x = floats(x)
     exponentials = np.exp(x - x.max(axis=-1, keepdims=True))  # (..., S)
     weights: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)  # (..., S)
     return weights
@@ -18,7 +19,7 @@ def softmax(x: Array) -> Array:
 
 def soft_cap(x: Array, cap: float | None) -> Array:
     """cap · tanh(x / cap): almost x while x is small, never beyond ±cap (Gemma-2, arXiv 2408.00118); None: x."""
-    return x if cap is None else cap * np.tanh(x / cap)
+    return floats(x) if cap is None else cap * np.tanh(floats(x) / cap)
 
 
 def first_seen(position: int, window: int | None) -> int:
@@ -47,7 +48,7 @@ def visible(queries: int, keys: int, *, causal: bool = False, window: int | None
 
 def attention_weights(scores: Array, *, scale: float, softcap: float | None = None, seen: Array | None = None) -> Array:
     """Scores q·k to weights that sum to 1 over the keys: scaled, capped, masked, softmax. (..., T, S) both."""
-    scores = soft_cap(scores * scale, softcap)  # (..., T, S)
+    scores = soft_cap(floats(scores) * scale, softcap)  # (..., T, S)
     if seen is not None:
         scores = np.where(seen, scores, -np.inf)  # weight 0 where a query may not look
     return softmax(scores)
@@ -69,6 +70,7 @@ def attention(
     sees no later key. window: and of the others only the latest, its own included. scale: None for 1 / √H. Results:
     (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H).
     """
+    q, k, v = floats(q), floats(k), floats(v)
     scores = q @ k.swapaxes(-1, -2)  # (..., T, H) x (..., H, S) -> (..., T, S)
     seen = visible(q.shape[-2], k.shape[-2], causal=causal, window=window)  # (T, S)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale

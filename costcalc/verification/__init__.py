@@ -2,6 +2,6 @@
 
 from costcalc.verification.faults import Compared, Fault
 from costcalc.verification.properties import Property
-from costcalc.verification.run import Phase, Verification, verify
+from costcalc.verification.run import Phase, Verification, refuse_too_large, verify
 
-__all__ = ["Compared", "Fault", "Phase", "Property", "Verification", "verify"]
+__all__ = ["Compared", "Fault", "Phase", "Property", "Verification", "refuse_too_large", "verify"]

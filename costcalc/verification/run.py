@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
@@ -18,8 +17,10 @@ from costcalc.reference import Arena, NoReferenceError, Request, Tape, forward
 from costcalc.reference.arrays import Array
 from costcalc.verification.faults import Compared, Fault, compare
 from costcalc.verification.properties import (
+    FEW,
     Property,
     cached_equals_full,
+    distance,
     earlier_unchanged,
     not_finite,
     prefill_is_decode,
@@ -33,7 +34,8 @@ WINDOW = 5
 """A window that binds within TOKENS, in place of one that would not."""
 LARGEST_ARENA = 2**28
 """Elements, 1 GiB: of a larger matrix that many columns are multiplied at a time."""
-LARGEST_ACTIVATIONS = 2**30
+LARGEST_ACTIVATIONS = 2**27
+"""Numbers of all tokens on the wider side of a matrix, 512 MiB; several such arrays are alive at once."""
 MOST_FLOPS = 10**15
 
 Progress = Callable[[str, int, int], None]
@@ -54,14 +56,14 @@ class Verification:
     """What was compared, and what came of it.
 
     phases: the passes that were compared. faults: where the two sides differ, none if the model is verified.
-    properties: what was measured. replaced: windows that were too wide to bind, and were made WINDOW. arena_bytes: what
-    all parameters share.
+    properties: what was measured. replaced: windows that were too wide to bind, and what they were made.
+    arena_bytes: what all parameters share.
     """
 
     phases: tuple[Phase, ...]
     faults: tuple[Fault, ...]
     properties: tuple[Property, ...]
-    replaced: tuple[int, ...]
+    replaced: dict[int, int]
     arena_bytes: int
 
     @property
@@ -77,11 +79,11 @@ def verify(arch: Architecture, *, on_progress: Progress | None = None) -> Verifi
     cache keeps the ten that are the same; and the real last token decoded after those. Raises `CostcalcError` where a
     model is too large to run or a kind has no forward pass.
     """
-    fields, replaced = binding(arch.model_dump())
+    refuse_too_large(arch)
+    tokens = tokens_for(arch)
+    fields, replaced = binding(arch.model_dump(), tokens)
     model = Architecture.model_validate(FullForm(fields)) if replaced else arch
-    tokens = min(TOKENS, arch.longest or TOKENS)
     inventory = model.inventory
-    _check_size(arch.name, inventory, tokens)
     arena = arena_for(model)
     try:
         return _verified(fields, inventory, arena, tokens, replaced, on_progress)
@@ -96,7 +98,7 @@ def _verified(
     inventory: Inventory,
     arena: Arena,
     tokens: int,
-    replaced: tuple[int, ...],
+    replaced: dict[int, int],
     on_progress: Progress | None,
 ) -> Verification:
     text = np.random.default_rng(1).integers(0, fields["vocab_size"], (1, tokens))  # (B, T)
@@ -104,15 +106,31 @@ def _verified(
     changed[:, -1] = (changed[:, -1] + 1) % fields["vocab_size"]
     request = Request(kept=tokens - 1)
 
-    def run(label: str, some: Array, request: Request) -> tuple[Tape, Array]:
-        told = None if on_progress is None else (lambda done, layers: on_progress(label, done, layers))
-        tape = Tape(arena)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return tape, forward(fields, some, tape=tape, request=request, on_layer=told)
+    rows: list[Array] = []
+    errors: list[float] = []
 
-    prefill, full = run("prefill", text, Request())
-    other, logits = run("prefill, last token changed", changed, request)
-    decode, step = run("decode", text[:, -1:], request)
+    def kept(_: int, x: Array) -> Array:
+        rows.append(x[:, -1:].copy())  # (B, 1, D)
+        return x
+
+    def compared(done: int, x: Array) -> Array:
+        errors.append(distance(x, rows[done - 1], scale=rows[done - 1]))
+        return rows[done - 1]  # every layer starts from the same
+
+    def run(label: str, some: Array, request: Request, then: Callable[[int, Array], Array]) -> tuple[Tape, Array]:
+        def on_layer(done: int, layers: int, x: Array) -> Array:
+            if on_progress is not None:
+                on_progress(label, done, layers)
+            return then(done, x)
+
+        tape = Tape(arena)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return tape, forward(fields, some, tape=tape, request=request, on_layer=on_layer)
+
+    prefill, full = run("prefill", text, Request(), kept)
+    other, logits = run("prefill, last token changed", changed, request, lambda _, x: x)
+    decode, step = run("decode", text[:, -1:], request, compared)
+    errors.append(distance(step, full[:, -1:], scale=full))
 
     phases, faults = [], []
     for name, tape, workload in (
@@ -125,8 +143,8 @@ def _verified(
     has_core = any(matmul.role == "scores" for matmul in inventory.matmuls)
     measured = [
         rows_sum_to_one([tape.row_sum_error for tape in (prefill, other, decode)] if has_core else []),
-        earlier_unchanged(full, logits),
-        cached_equals_full(full, step),
+        earlier_unchanged(full, logits, tells=fields["vocab_size"] > 1 and fields["d_model"] >= FEW),
+        cached_equals_full(errors),
     ]
     if not all(np.isfinite(array).all() for array in (full, logits, step)):
         measured = not_finite(*measured)
@@ -134,16 +152,20 @@ def _verified(
     return Verification(tuple(phases), tuple(faults), tuple(measured), replaced, arena.numbers.nbytes)
 
 
-def binding(fields: dict[str, Any]) -> tuple[dict[str, Any], tuple[int, ...]]:
-    """A copy whose windows all bind within TOKENS, and the windows that were replaced."""
-    fields = copy.deepcopy(fields)
-    replaced = set()
+def tokens_for(arch: Architecture) -> int:
+    """TOKENS, or as many as the position table has rows."""
+    return min(TOKENS, arch.longest or TOKENS)
+
+
+def binding(fields: dict[str, Any], tokens: int) -> tuple[dict[str, Any], dict[int, int]]:
+    """The fields with every window that would not bind within `tokens` made smaller, and what was made of which."""
+    binds, replaced = min(WINDOW, max(tokens - 1, 1)), {}
     for layer in _blocks(fields["decoder"]["layers"]):
-        attention = layer["attention"]
-        if attention is not None and attention["window"] is not None and attention["window"] >= TOKENS:
-            replaced.add(attention["window"])
-            attention["window"] = WINDOW
-    return fields, tuple(sorted(replaced))
+        attention = layer["attention"] or {}
+        window = attention.get("window")
+        if window is not None and window >= tokens and window != binds:
+            replaced[window] = attention["window"] = binds
+    return fields, dict(sorted(replaced.items()))
 
 
 def _blocks(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -173,18 +195,20 @@ def arena_for(model: Architecture) -> Arena:
     return Arena(min(largest, LARGEST_ARENA), deviation=float(model.d_model) ** -0.5)
 
 
-def _width(weight: Weight) -> int:
-    """Numbers that one token has on the wider side of a matrix."""
-    model = prod(size for letter, size in weight.axes.items() if letter in "DW")
-    return max(model, prod(weight.axes.values()) // model)
-
-
-def _check_size(name: str, inventory: Inventory, tokens: int) -> None:
+def refuse_too_large(arch: Architecture) -> None:
+    """Raise `CostcalcError` where a pass of `arch` would take hours, or activations of many gigabytes."""
+    tokens, inventory = tokens_for(arch), arch.inventory
     flops = sum(matmul.flops(Workload(new_tokens=tokens)) for matmul in inventory.matmuls)
     multiplied = {matmul.of for matmul in inventory.matmuls}
     widest = max(_width(weight) for weight in inventory.weights if weight.path in multiplied)
     if flops > MOST_FLOPS or tokens * widest > LARGEST_ACTIVATIONS:
         raise CostcalcError(
-            f"{name} is too large to run here: {flops:,} FLOPs for {tokens} tokens, {widest:,} numbers for each",
-            hint="verify a copy with fewer or narrower layers",
+            f"{arch.name} is too large to run here: {flops:,} FLOPs for {tokens} tokens, {widest:,} numbers for each",
+            hint="verify a copy with fewer layers, a smaller vocabulary or smaller widths",
         )
+
+
+def _width(weight: Weight) -> int:
+    """Numbers that one token has on the wider side of a matrix."""
+    models = [size for letter, size in weight.axes.items() if letter in "DW"]
+    return max(*models, prod(weight.axes.values()) // prod(models))

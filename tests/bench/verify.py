@@ -53,7 +53,7 @@ def main() -> None:
     result = costcalc.verify(model)
     whole = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    fields, _ = binding(model.model_dump())
+    fields, _ = binding(model.model_dump(), TOKENS)
     arena = arena_for(model)
     tokens = np.random.default_rng(0).integers(0, model.vocab_size, (1, TOKENS))
     passes, matmuls = [], []

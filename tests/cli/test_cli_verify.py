@@ -5,6 +5,7 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from costcalc.reference import forward
@@ -85,9 +86,9 @@ def test_the_json(fine, windowed):
         "property": "a_later_token_changes_earlier_logits",
         "measured": 0.0,
         "bound": 0,
-        "holds": True,
+        "within_bound": True,
     }
-    assert properties["rope_changes_lengths"]["holds"] is None
+    assert properties["rope_changes_lengths"]["within_bound"] is None
     assert properties["rope_changes_lengths"]["note"] == "no layer has rotary positions"
 
 
@@ -169,7 +170,7 @@ def test_replaced_windows_are_said(fine, tmp_path):
     file.write_text(
         "vocab_size: 19\nd_model: 13\nnorm: rmsnorm\nlayers:\n  - {attention: {heads: 1, window: 4096}}\n", "utf-8"
     )
-    assert "\nnote: wide: windows of 4,096 were made 5, so that they bind\n" in fine("verify", file)
+    assert "\nnote: wide: so that windows bind, 4,096 was made 5\n" in fine("verify", file)
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown"])
@@ -183,6 +184,14 @@ def test_other_formats(fine, tiny, form):
 def test_a_wrong_format_is_refused_before_anything_runs(refused, tiny, monkeypatch, options):
     monkeypatch.setattr("costcalc.verification.verify", None)
     refused("verify", tiny, *options)
+
+
+@pytest.mark.parametrize("output", ["nowhere/report.json", "", ".", "reports/", "tiny.yaml/report.json"])
+def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(refused, tiny, monkeypatch, output):
+    monkeypatch.chdir(tiny.parent)
+    (tiny.parent / "reports").mkdir()
+    monkeypatch.setattr("costcalc.verification.verify", None)
+    refused("verify", tiny, "--output", output)
 
 
 def test_a_model_that_is_too_large(refused, tmp_path):
@@ -211,7 +220,7 @@ def test_progress_on_a_terminal(cli, tiny, monkeypatch):
 
 def test_progress_is_wiped_before_an_error(cli, tiny, monkeypatch):
     def breaks(fields, tokens, *, on_layer, **more):
-        on_layer(1, 3)
+        on_layer(1, 3, np.zeros((1, 11, 13), np.float32))
         raise MemoryError
 
     monkeypatch.setattr("costcalc.verification.run.forward", breaks)

@@ -183,7 +183,14 @@ def test_layers_are_written_out_in_order():
 def test_each_layer_is_told():
     told = []
     fields = costcalc.load(random_model(0)).model_dump()
-    forward(fields, TEXT, tape=Tape(ARENA), on_layer=lambda done, layers: told.append((done, layers)))
+    plain = forward(fields, TEXT, tape=Tape(ARENA))
+
+    def on_layer(done, layers, x):
+        told.append((done, layers))
+        assert x.shape == (3, 5, 13)
+        return x if done < layers else 0 * x
+
+    assert np.any(forward(fields, TEXT, tape=Tape(ARENA), on_layer=on_layer) != plain)  # what it gives goes on
     assert told == [(done, len(told)) for done in range(1, len(told) + 1)]
     assert len(told) == costcalc.load(random_model(0)).decoder.depth
 

@@ -5,6 +5,7 @@ import costcalc
 from costcalc.verification.properties import (
     Property,
     cached_equals_full,
+    distance,
     earlier_unchanged,
     not_finite,
     prefill_is_decode,
@@ -38,29 +39,38 @@ def test_a_pass_without_rows_misses_all_of_it():
 def test_earlier_logits_must_be_exactly_the_same():
     changed = FULL.copy()
     changed[0, 2, 0] = 7
-    assert earlier_unchanged(FULL, changed) == Property("a later token changes earlier logits", 0.0, 0)
+    assert earlier_unchanged(FULL, changed, tells=True) == Property("a later token changes earlier logits", 0.0, 0)
     changed[0, 1, 1] = 4.25
-    leak = earlier_unchanged(FULL, changed)
+    leak = earlier_unchanged(FULL, changed, tells=True)
     assert leak.measured == 0.25
     assert not leak.holds
 
 
-def test_a_change_that_changes_nothing_shows_nothing():
-    assert earlier_unchanged(FULL, FULL.copy()).measured is None
-    assert earlier_unchanged(FULL[:, :1], 2 * FULL[:, :1]).measured is None
+def test_a_change_that_changes_nothing_shows_nothing_and_is_a_failure_where_it_should():
+    assert earlier_unchanged(FULL, FULL.copy(), tells=False).holds
+    blind = earlier_unchanged(FULL, FULL.copy(), tells=True)
+    assert (blind.measured, blind.holds) == (None, False)
+    assert earlier_unchanged(FULL[:, :1], 2 * FULL[:, :1], tells=True).holds
 
 
-def test_cached_decoding_is_compared_with_the_last_token_of_the_full_pass():
-    assert cached_equals_full(FULL, FULL[:, 2:]).measured == 0
-    # |6 - 5.25| / 6
-    off = cached_equals_full(FULL, np.array([[[-5.0, 5.25]]], np.float32))
-    assert off.measured == pytest.approx(0.125)
-    assert not off.holds
-    assert cached_equals_full(0 * FULL, 0 * FULL[:, 2:]).measured == 0
+def test_a_distance_is_a_share_of_the_largest():
+    # |6 - 5.25| / 6, and of nothing the difference itself
+    assert distance(FULL[:, 2:], np.array([[[-5.0, 5.25]]], np.float32), scale=FULL) == pytest.approx(0.125)
+    assert distance(FULL[:, 2:], FULL[:, 2:], scale=FULL) == 0
+    assert distance(FULL[:, 2:], 0 * FULL[:, 2:], scale=0 * FULL) == 6
 
 
-def test_numbers_out_of_range_are_not_measured():
-    assert not_finite(Property("p", float("inf"), 0)) == [Property("p", None, 0, "the random numbers overflow float32")]
+def test_cached_decoding_misses_by_its_worst_layer():
+    assert cached_equals_full([1e-6, 9e-5, 0.0]).holds
+    assert not cached_equals_full([1e-6, 1.1e-4, 0.0]).holds
+    assert not cached_equals_full([1e-6, float("nan"), 0.0]).holds
+
+
+def test_numbers_out_of_range_cannot_be_told_and_fail():
+    (told,) = not_finite(Property("p", float("inf"), 0))
+    assert (told.measured, told.holds) == (None, False)
+    does_not_apply = Property("p", None, 0, "no layer has attention")
+    assert not_finite(does_not_apply) == [does_not_apply]
 
 
 def test_prefill_against_steps():
@@ -79,6 +89,13 @@ def test_rotations_keep_offsets_and_lengths(fields):
     assert 0 <= lengths.measured < 1e-12
 
 
+@pytest.mark.parametrize(("theta", "holds"), [(0.01, True), (1e29, True), (0.0099, None), (1e-308, None)])
+def test_angles_that_rounding_loses_are_not_measured(theta, holds):
+    for item in rotations([({"theta": theta, "rotary_dim": None}, 10)]):
+        assert (item.holds if item.measured is not None else None) == holds
+        assert (item.why == "") == (holds is not None)
+
+
 def test_without_rotations_nothing_is_measured():
     assert [item.measured for item in rotations([])] == [None, None]
 
@@ -86,9 +103,9 @@ def test_without_rotations_nothing_is_measured():
 @pytest.mark.parametrize(
     ("broken", "holds"),
     [
-        (lambda x, positions, **fields: x + positions[0], (False, False)),  # positions added
-        (lambda x, positions, **fields: x * (1 + 1e-7 * positions[0]), (False, False)),  # a spiral
-        (lambda x, positions, **fields: np.roll(x, positions[0] ** 2, axis=-1), (False, True)),  # lengths stay
+        (lambda x, positions, **fields: x + positions[:, None], (False, False)),  # positions added
+        (lambda x, positions, **fields: x * (1 + 1e-7 * positions[:, None]), (False, False)),  # a spiral
+        (lambda x, positions, **fields: np.array([np.roll(x, p**2) for p in positions]), (False, True)),  # lengths stay
     ],
 )
 def test_what_is_no_rotation_is_found(monkeypatch, broken, holds):

@@ -177,13 +177,13 @@ def test_wide_windows_are_made_to_bind():
         {"attention": {"heads": 6, "head_dim": 5, "window": window}} for window in (4096, 11, 10, 7, 128, 1, None)
     ]
     model = small(layers=layers, block={})
-    fields, replaced = binding(model.model_dump())
-    assert replaced == (11, 128, 4096)
+    fields, replaced = binding(model.model_dump(), 11)
+    assert replaced == {11: 5, 128: 5, 4096: 5}
     assert [layer["attention"]["window"] for layer in fields["decoder"]["layers"]] == [5, 5, 10, 7, 5, 1, None]
     assert model.decoder.layers[0].attention.window == 4096
     result = verify(model)
     assert result.agrees
-    assert result.replaced == (11, 128, 4096)
+    assert result.replaced == {11: 5, 128: 5, 4096: 5}
 
 
 def test_windows_inside_patterns_are_made_to_bind():
@@ -192,7 +192,7 @@ def test_windows_inside_patterns_are_made_to_bind():
     model = small(layers=None, block=None, decoder={"block": block, "layers": [{"repeat": 3, "pattern": [inner, {}]}]})
     result = verify(model)
     assert result.agrees
-    assert result.replaced == (512,)
+    assert result.replaced == {512: 5}
     assert len(set(model.inventory.layout["decoder"])) == 2
 
 
@@ -225,11 +225,68 @@ def test_a_vocabulary_of_one_entry_has_no_other_token():
     assert values["a later token changes earlier logits"] is None
 
 
-def test_numbers_that_overflow_are_not_measured_and_counts_still_compared(recwarn):
-    result = verify(small(embedding={"scale": 1e29}, norm={"kind": "rmsnorm", "eps": 1e-30}))
-    assert result.faults == ()
+def test_windows_bind_in_a_short_text_too():
+    layers = [{"attention": {"heads": 6, "head_dim": 5, "window": 4096}}]
+    result = verify(small(positions={"kind": "learned", "length": 3}, layers=layers, block={}))
     assert result.agrees
+    assert result.replaced == {4096: 2}
+    assert (
+        result.phases[0].compared[1].recorded
+        < verify(
+            small(
+                positions={"kind": "learned", "length": 3},
+                layers=[{"attention": {"heads": 6, "head_dim": 5}}],
+                block={},
+            )
+        )
+        .phases[0]
+        .compared[1]
+        .recorded
+    )
+
+
+def test_numbers_that_overflow_are_no_good_sign_and_counts_are_still_compared(recwarn):
+    layers = [{"norms": "post", "attention": {"heads": 6, "head_dim": 5}}]
+    result = verify(small(embedding={"scale": 1e29}, layers=layers, block={}))
+    assert result.faults == ()
+    assert not result.agrees
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("phase", [1, 11])
+def test_a_pass_that_gives_no_numbers_is_found(planted, phase):
+    """In decode only (1 token), or in prefill only."""
+
+    def lost(logits, tokens, tape):
+        return logits * np.float32("nan") if tokens.shape[1] == phase else logits
+
+    planted(after=lost)
+    assert not verify(small()).agrees
+
+
+def test_a_pass_that_ignores_its_tokens_is_found(planted):
+    planted(after=lambda logits, tokens, tape: 0 * logits + 1)
+    assert broken(verify(small())) == ["a later token changes earlier logits"]
+
+
+def test_a_small_error_of_the_decode_step_is_found(planted):
+    planted(after=lambda logits, tokens, tape: logits * np.float32(1.001 if tokens.shape[1] == 1 else 1))
+    assert broken(verify(small())) == ["cached decoding differs from the full pass"]
+
+
+def test_rows_are_watched_in_the_prefill_too(planted):
+    def unnormed(logits, tokens, tape):
+        tape.row_sum_error = 0.01 if tokens.shape[1] > 1 else 0.0
+        return logits
+
+    planted(after=unnormed)
+    assert broken(verify(small())) == ["sums of attention rows differ from 1"]
+
+
+def test_a_deep_model_that_blows_rounding_up_is_judged_layer_by_layer():
+    """100 layers with norms on their outputs: rounding of the first grows to more than 1e-4 of the logits."""
+    layers = [{"repeat": 100, "norms": "output", "attention": {"heads": 4}, "feed_forward": {"d_ff": 128}}]
+    assert verify(small(d_model=64, layers=layers, block={})).agrees
 
 
 def test_progress_is_told_layer_by_layer():

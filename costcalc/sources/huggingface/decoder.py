@@ -102,8 +102,8 @@ def layer_count(config: Config, key: str = "num_hidden_layers") -> int:
 
 
 def rotary(config: Config) -> Written:
-    """RoPE with its base, from the old key `rope_theta` or the new mapping `rope_parameters`."""
-    new = config["rope_parameters"]
+    """RoPE with its base: in `rope_scaling` or else `rope_parameters`, and beside them in the old key `rope_theta`."""
+    new = config.values.get("rope_scaling") or config["rope_parameters"]
     theta = config["rope_theta"]
     if isinstance(new, dict) and new.get("rope_theta") is not None:
         theta = new["rope_theta"]
