@@ -199,6 +199,8 @@ def main() -> int:
         if line.partition("  ")[0] in files and line not in known:
             print(f"explained, but there is no such mutant: {line}")
     chosen = chosen_of(everything, asked)
+    if not chosen:
+        sys.exit("no mutant is chosen")
     outcomes: list[tuple[Mutant, str]] = []
     for mutant, outcome in try_all(chosen, asked.tests, jobs=asked.jobs, timeout=asked.timeout):
         is_explained = told(mutant) in reasons

@@ -124,3 +124,15 @@ def test_a_key_that_a_class_reads_is_judged_by_its_reader(model_type, key):
     with pytest.raises(CostcalcError) as caught:
         load({"model_type": model_type, **SMALL[model_type], key: "x"})
     assert "might change a cost" not in caught.value.what
+
+
+@pytest.mark.parametrize("model_type", [name for name in SMALL if name != "gpt2"])
+def test_a_base_inside_rope_scaling_comes_first(model_type):
+    """As the classes take it: `rope_scaling` stands for `rope_parameters`, and a base inside beats the one beside."""
+    inside, other = {"rope_type": "default", "rope_theta": 7.0}, {"rope_type": "default", "rope_theta": 9.0}
+    config = {"model_type": model_type, **SMALL[model_type], "rope_theta": 50.0}
+    thetas = [
+        load({**config, **more}).decoder.positions.theta
+        for more in ({}, {"rope_parameters": other}, {"rope_scaling": inside, "rope_parameters": other})
+    ]
+    assert thetas == [50.0, 9.0, 7.0]
