@@ -103,6 +103,12 @@ def write(text: str) -> None:
         raise CostcalcError(reason, where="standard output", hint="make room, or give --output FILE") from None
 
 
+def remark(line: str) -> None:
+    """One line on standard error, where there is one: an answer that is written elsewhere."""
+    if sys.stderr is not None:
+        print(shown_in(line, sys.stderr.encoding or "ascii"), file=sys.stderr)
+
+
 def shown_in(text: str, encoding: str) -> str:
     """The text with what `encoding` lacks replaced: the dot of a product by *, anything else by a question mark."""
     try:

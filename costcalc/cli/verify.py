@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from costcalc.architecture import Architecture
-from costcalc.cli.emit import checked, emit
+from costcalc.cli.emit import checked, emit, remark
 from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
-from costcalc.report import Cell, Quantity, Report, Row, Table
+from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
 from costcalc.units import human, ranges, several
 
 if TYPE_CHECKING:
@@ -49,7 +49,10 @@ def run(
         data=one_or_many([_data(model, result) for model, result in results]),
     )
     emit(report, form=form, as_json=as_json, output=output)
-    return 0 if all(result.agrees for _, result in results) else 1
+    agrees = all(result.agrees for _, result in results)
+    if not agrees and output not in (None, "-"):
+        remark(report.title)  # not only in a file
+    return 0 if agrees else 1
 
 
 def _verified(models: list[Architecture]) -> list[tuple[Architecture, Verification]]:
@@ -134,12 +137,15 @@ def _quantity(value: int, kind: str) -> Cell:
 
 def _faults_table(title: str, faults: tuple[Fault, ...]) -> Table:
     rows = [
-        Row(fault.path, (_layers(fault), fault.phase, fault.kind, _said(fault.stated), _said(fault.recorded)))
+        Row(
+            fault.path,
+            (_layers(fault), " and ".join(fault.phases), fault.kind, _said(fault.stated), _said(fault.recorded)),
+        )
         for fault in faults[:MOST_FAULTS]
     ]
     if len(faults) > MOST_FAULTS:
         rows.append(Row(f"and {len(faults) - MOST_FAULTS:,} more", ("",) * 5))
-    return Table(title, ("layers", "phase", "kind", "stated", "recorded"), tuple(rows), by_model=False)
+    return Table(title, ("layers", "in", "kind", "stated", "recorded"), tuple(rows), by_model=False)
 
 
 def _layers(fault: Fault) -> str:
@@ -154,16 +160,12 @@ def _said(amount: int | str | None) -> Cell:
 
 def _properties_table(title: str, properties: tuple[Property, ...]) -> Table:
     rows = [
-        Row(item.name, (_measured(item), "exactly 0" if item.bound == 0 else f"{item.bound:.0e}", _verdict(item)))
+        Row(
+            item.name, (Measure(item.measured), "exactly 0" if item.bound == 0 else f"{item.bound:.0e}", _verdict(item))
+        )
         for item in properties
     ]
     return Table(title, ("by", "allowed", "verdict"), tuple(rows))
-
-
-def _measured(item: Property) -> str:
-    if item.measured is None:
-        return "-"
-    return f"{item.measured:,}" if isinstance(item.measured, int) else f"{item.measured:.1e}" if item.measured else "0"
 
 
 def _verdict(item: Property) -> str:
@@ -188,7 +190,9 @@ def _data(model: Architecture, result: Verification) -> dict[str, Any]:
         **header("verify", model),
         "verified": result.agrees,
         "phases": [_phase(phase) for phase in result.phases],
-        "faults": [{**asdict(fault), "layers": list(fault.layers)} for fault in result.faults],
+        "faults": [
+            {**asdict(fault), "phases": list(fault.phases), "layers": list(fault.layers)} for fault in result.faults
+        ],
         "properties": [
             {
                 "property": item.name.replace(" ", "_").lower(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from costcalc.errors import CostcalcError, nearest, shown
-from costcalc.report.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
+from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
 from costcalc.report.screen import Screen
 
 FORMATS = {"table": "table", "json": "json_text", "csv": "csv_text", "markdown": "markdown"}
@@ -34,6 +34,7 @@ __all__ = [
     "FORMATS",
     "SUFFIXES",
     "Cell",
+    "Measure",
     "Quantity",
     "Ratio",
     "Report",

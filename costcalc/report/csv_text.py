@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from costcalc.report.report import Cell, Quantity, Ratio, Report, Row
+from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Row
 from costcalc.report.screen import Screen
 
 
@@ -33,7 +33,7 @@ def _unit(row: Row) -> str:
 
 
 def _plain(cell: Cell) -> str:
-    if isinstance(cell, Quantity):
+    if isinstance(cell, Quantity | Measure):
         return "" if cell.value is None else str(cell.value)
     if isinstance(cell, Ratio):
         return f"{cell.value:.6f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from costcalc.report.report import Cell, Quantity, Ratio, Report, Table
+from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Table
 from costcalc.report.screen import Screen
 from costcalc.units import grouped, human
 
@@ -35,6 +35,8 @@ def _text(cell: Cell) -> str:
             return "-"
         said = human(cell.value, cell.unit)
         return grouped(cell.value) if said == grouped(cell.value) else f"{grouped(cell.value)} ({said})"
+    if isinstance(cell, Measure):
+        return cell.said
     if isinstance(cell, Ratio):
         return f"{cell.value:.3f}" if cell.form == "quotient" else f"{cell.value:.1%}"
     return _escaped(cell or "")

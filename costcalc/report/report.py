@@ -31,7 +31,21 @@ class Ratio:
         return self.part / self.whole if self.whole else 0.0
 
 
-Cell = Quantity | Ratio | str | None
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measured number, None where it does not apply: two digits on a screen, all of them where programs read."""
+
+    value: int | float | None
+
+    @property
+    def said(self) -> str:
+        """For a reader."""
+        if self.value is None:
+            return "-"
+        return f"{self.value:.1e}" if self.value and isinstance(self.value, float) else f"{self.value:,.0f}"
+
+
+Cell = Quantity | Ratio | Measure | str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from costcalc.report.report import Cell, Quantity, Ratio, Report, Table
+from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Table
 from costcalc.report.screen import Screen
 from costcalc.units import grouped, human
 
@@ -80,6 +80,8 @@ def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
 def _exact(cell: Cell, screen: Screen) -> str:
     if isinstance(cell, Quantity):
         return "-" if cell.value is None else grouped(cell.value)
+    if isinstance(cell, Measure):
+        return cell.said
     if not isinstance(cell, Ratio):
         return cell or ""
     if cell.form == "bar":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from costcalc.inventory import Inventory, Matmul, Record, Weight, Workload, group_of
 from costcalc.reference.tape import Tape
@@ -20,11 +20,12 @@ Amounts = dict[str, dict[str, Amount]]
 class Fault:
     """Something that the architecture states differently from what the pass did; None where one of them has nothing.
 
-    kind: one of KINDS, or what else differs ("role", "weight", "layers"). path: as stated, without the layer's index.
-    layers: the indices of the layers that differ in this way, empty outside the layers.
+    phases: the passes in which they differ so. kind: one of KINDS, or what else differs ("role", "weight", "layers").
+    path: as stated, without the layer's index. layers: the indices of the layers that differ in this way, empty outside
+    the layers.
     """
 
-    phase: str
+    phases: tuple[str, ...]
     kind: str
     path: str
     layers: tuple[int, ...]
@@ -80,14 +81,24 @@ def recorded(tape: Tape) -> Amounts:
 
 def merged(faults: list[Fault], layout: Mapping[str, tuple[str, ...]]) -> list[Fault]:
     """Equal differences of several layers in one line, under the path of their group."""
-    lines: dict[tuple[str, str, str, int | str | None, int | str | None], list[int]] = {}
+    lines: dict[tuple[tuple[str, ...], str, str, int | str | None, int | str | None], list[int]] = {}
     for fault in faults:
         path, layer = _grouped(fault.path, layout)
-        key = (fault.phase, fault.kind, path, fault.stated, fault.recorded)
+        key = (fault.phases, fault.kind, path, fault.stated, fault.recorded)
         lines.setdefault(key, []).extend([] if layer is None else [layer])
     return [
-        Fault(phase, kind, path, tuple(layers), told, done) for (phase, kind, path, told, done), layers in lines.items()
+        Fault(phases, kind, path, tuple(layers), told, done)
+        for (phases, kind, path, told, done), layers in lines.items()
     ]
+
+
+def told_once(faults: list[Fault]) -> list[Fault]:
+    """The same difference in several passes, such as that of a parameter, as one."""
+    phases: dict[Fault, tuple[str, ...]] = {}
+    for fault in faults:
+        anywhere = replace(fault, phases=())
+        phases[anywhere] = phases.get(anywhere, ()) + fault.phases
+    return [replace(anywhere, phases=found) for anywhere, found in phases.items()]
 
 
 def _layers(inventory: Inventory) -> dict[str, list[str]]:
@@ -120,10 +131,10 @@ def _differences(kind: str, told: dict[str, Amount], done: dict[str, Amount], ph
     for path in dict.fromkeys([*told, *done]):
         said, did = told.get(path), done.get(path)
         if said is None or did is None or said[0] != did[0]:
-            yield Fault(phase, kind, path, (), said and said[0], did and did[0])
+            yield Fault((phase,), kind, path, (), said and said[0], did and did[0])
         elif said[1] != did[1]:
             beside = {"parameters": "role", "FLOPs": "weight"}.get(kind, "kind of cache")
-            yield Fault(phase, beside, path, (), said[1], did[1])
+            yield Fault((phase,), beside, path, (), said[1], did[1])
 
 
 def _wrong_depths(inventory: Inventory, phase: str) -> list[Fault]:
@@ -131,7 +142,7 @@ def _wrong_depths(inventory: Inventory, phase: str) -> list[Fault]:
     layers = _layers(inventory)
     depths = [(record, len(layers.get(group_of(record.path, layers) or "", [""]))) for record in inventory.records]
     return [
-        Fault(phase, "layers", record.path, (), record.times, depth)
+        Fault((phase,), "layers", record.path, (), record.times, depth)
         for record, depth in depths
         if record.times != depth
     ]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from costcalc.inventory import Inventory, Workload
-from costcalc.reference import rope
 from costcalc.reference.arrays import Array
 
 Number = int | float
@@ -40,10 +38,6 @@ LAYER_ROUNDING = 1e-4
 """Two orders of the same float32 sums, through one layer, against the largest number there."""
 FEW = 8
 """Numbers of a token, of fewer than which a norm may leave nothing that tells one token from another."""
-DOUBLE_ROUNDING = 1e-9
-"""Rotations at positions of some thousands in float64."""
-LEAST_THETA = 0.01
-"""Angles are positions over powers of theta: with a smaller one they exceed 10^6, and rounding what is bound."""
 
 
 def rows_sum_to_one(errors: list[float | None]) -> Property:
@@ -97,36 +91,6 @@ def prefill_is_decode(inventory: Inventory, recorded: int, tokens: int) -> Prope
         matmul.flops(Workload(new_tokens=1, past_tokens=past)) for past in range(tokens) for matmul in inventory.matmuls
     )
     return Property("prefill FLOPs differ from the sum of decode steps", abs(recorded - steps), 0)
-
-
-def rotations(positions: list[tuple[dict[str, Any], int]]) -> list[Property]:
-    """RoPE turns each pair by an angle: scores depend on offsets only, and lengths stay (arXiv 2104.09864, eq. 16).
-
-    positions: the distinct rotary fields with the head size that they turn.
-    """
-    names = ("RoPE scores at one offset differ", "RoPE changes lengths")
-    if not positions:
-        return [Property(name, None, DOUBLE_ROUNDING, "no layer has rotary positions") for name in names]
-    told = [(fields, head_dim) for fields, head_dim in positions if fields["theta"] >= LEAST_THETA]
-    if not told:
-        why = f"theta is below {LEAST_THETA}: angles of such positions are lost in rounding"
-        return [Property(name, None, DOUBLE_ROUNDING, why) for name in names]
-    worst = np.max([_rotation_errors(*turned) for turned in told], axis=0)  # (2)
-    return [Property(name, float(error), DOUBLE_ROUNDING) for name, error in zip(names, worst, strict=True)]
-
-
-def _rotation_errors(fields: dict[str, Any], head_dim: int) -> tuple[float, float]:
-    """By how much scores at one offset differ, and lengths change, as shares of the vectors' own."""
-    q, k = np.random.default_rng(0).normal(size=(2, head_dim))  # (H) each
-
-    def turned(x: Array, positions: list[int]) -> Array:
-        return rope(x, np.array(positions), theta=fields["theta"], rotary_dim=fields["rotary_dim"])  # (T, H)
-
-    starts = [0, 2, 102, 1002, 8191]
-    scores = (turned(q, [start + 3 for start in starts]) * turned(k, starts)).sum(axis=-1)  # (T)
-    sizes = np.linalg.norm(turned(q, [0, 77, 8191]), axis=-1)  # (T)
-    size, other = np.linalg.norm(q), np.linalg.norm(k)
-    return float((scores.max() - scores.min()) / (size * other)), float(abs(sizes - size).max() / size)
 
 
 def _largest(x: Array) -> float:

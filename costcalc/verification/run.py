@@ -15,7 +15,7 @@ from costcalc.errors import CostcalcError
 from costcalc.inventory import Inventory, Weight, Workload
 from costcalc.reference import Arena, NoReferenceError, Request, Tape, forward
 from costcalc.reference.arrays import Array
-from costcalc.verification.faults import Compared, Fault, compare
+from costcalc.verification.faults import Compared, Fault, compare, told_once
 from costcalc.verification.properties import (
     FEW,
     Property,
@@ -24,9 +24,9 @@ from costcalc.verification.properties import (
     earlier_unchanged,
     not_finite,
     prefill_is_decode,
-    rotations,
     rows_sum_to_one,
 )
+from costcalc.verification.rotations import rotations
 
 TOKENS = 11
 """New tokens of the prefill: a prime, so that no other size is taken for it."""
@@ -148,8 +148,9 @@ def _verified(
     ]
     if not all(np.isfinite(array).all() for array in (full, logits, step)):
         measured = not_finite(*measured)
-    measured += [*rotations(_rotary(fields)), prefill_is_decode(inventory, sum(prefill.flops().values()), tokens)]
-    return Verification(tuple(phases), tuple(faults), tuple(measured), replaced, arena.numbers.nbytes)
+    measured += rotations(_rotary(fields), d_model=fields["d_model"], arena=arena)
+    measured.append(prefill_is_decode(inventory, sum(prefill.flops().values()), tokens))
+    return Verification(tuple(phases), tuple(told_once(faults)), tuple(measured), replaced, arena.numbers.nbytes)
 
 
 def tokens_for(arch: Architecture) -> int:
@@ -176,17 +177,14 @@ def _blocks(entries: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield entry
 
 
-def _rotary(fields: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
-    """Each distinct rotation, with the size of the heads that it turns."""
-    found: list[tuple[dict[str, Any], int]] = []
+def _rotary(fields: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each distinct attention that has rotary positions, with those."""
+    found: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     for layer in _blocks(fields["decoder"]["layers"]):
-        attention = layer["attention"]
-        if attention is None or layer["positions"]["kind"] != "rope":
-            continue
-        turned = (layer["positions"], attention["head_dim"] or fields["d_model"] // attention["heads"])
-        if turned not in found:
-            found.append(turned)
-    return found
+        if layer["attention"] is not None and layer["positions"]["kind"] == "rope":
+            turned = (layer["attention"], layer["positions"])
+            found.setdefault(repr(turned), turned)
+    return list(found.values())
 
 
 def arena_for(model: Architecture) -> Arena:

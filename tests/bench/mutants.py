@@ -66,8 +66,9 @@ def run_tests(folder: Path, tests: list[str], log: Path, *, is_first: bool) -> N
 class Project:
     """A copy of the project, of which one file at a time is a mutant."""
 
-    def __init__(self, folder: Path, tests: list[str], *, timeout: float) -> None:
-        self.folder, self.tests, self.timeout = folder, tests, timeout
+    def __init__(self, folder: Path, tests: list[str], *, timeout: float | None) -> None:
+        self.folder, self.tests = folder, tests
+        self.timeout: float | None = None
         self.log = folder.with_suffix(".log")
         for name in COPIED:
             source, copied = ROOT / name, folder / name
@@ -75,8 +76,10 @@ class Project:
                 shutil.copytree(source, copied, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy2(source, copied)
+        start = time.monotonic()
         if self.run(tests, is_first=True) != 0:
             sys.exit(f"{self.log.read_text()}\nthe tests fail before anything is changed")
+        self.timeout = 5 * (time.monotonic() - start) if timeout is None else timeout
 
     def run(self, tests: list[str], *, is_first: bool = False) -> int | None:
         """The exit code of pytest; None after too long a time."""
@@ -84,7 +87,7 @@ class Project:
             target=run_tests, args=(self.folder, tests, self.log), kwargs={"is_first": is_first}
         )
         process.start()
-        process.join(None if is_first else self.timeout)
+        process.join(self.timeout)
         if process.exitcode is None:
             process.kill()
             process.join()
@@ -113,7 +116,9 @@ class Project:
         return [near, [*near, *self.tests]] if near else [self.tests]
 
 
-def try_all(chosen: list[Mutant], tests: list[str], *, jobs: int, timeout: float) -> Iterator[tuple[Mutant, str]]:
+def try_all(
+    chosen: list[Mutant], tests: list[str], *, jobs: int, timeout: float | None
+) -> Iterator[tuple[Mutant, str]]:
     """Each mutant with what became of it, in their order."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         copies = [Path(folder).resolve() / str(job) for job in range(jobs)]
@@ -172,7 +177,7 @@ def arguments() -> argparse.Namespace:
         "--tests", nargs="+", default=[t for t in TESTS if (ROOT / t).exists()], help="what may catch it"
     )
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--timeout", type=float, default=300, help="seconds; what takes longer counts as caught")
+    parser.add_argument("--timeout", type=float, help="seconds, five times what the unchanged tests take if not given")
     parser.add_argument("--sample", type=int, help="so many of the mutants, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="mutants whose line, as listed, has this text")

@@ -1,6 +1,8 @@
 """`costcalc verify`: the table, the JSON, exit code 1 with the differing paths, and the line of progress."""
 
 import copy
+import csv
+import io
 import json
 import re
 import sys
@@ -45,13 +47,13 @@ decode: parameters           31    8,177        8.18 K     8,177        8.18 K
 decode: FLOPs                28   19,352   19.35 kFLOP    19,352   19.35 kFLOP
 decode: cached elements       6      660                     660
 
-measured                                           by       allowed    verdict
+measured                                                by  allowed    verdict
 sums of attention rows differ from 1               #  1e-05      fine
-a later token changes earlier logits               0        exactly 0  fine
+a later token changes earlier logits                     0  exactly 0  fine
 cached decoding differs from the full pass         #  1e-04      fine
-RoPE scores at one offset differ                   -        1e-09      no layer has rotary positions
-RoPE changes lengths                               -        1e-09      no layer has rotary positions
-prefill FLOPs differ from the sum of decode steps  0        exactly 0  fine
+attention at the same RoPE offsets differs               -  1e-04      no layer has rotary positions
+RoPE changes lengths of keys                             -  1e-05      no layer has rotary positions
+prefill FLOPs differ from the sum of decode steps        0  exactly 0  fine
 
 note: tiny: 11 tokens, every layer in full width, float32; all parameters share one random arena of 257.88 KiB
 """
@@ -88,20 +90,19 @@ def test_the_json(fine, windowed):
         "bound": 0,
         "within_bound": True,
     }
-    assert properties["rope_changes_lengths"]["within_bound"] is None
-    assert properties["rope_changes_lengths"]["note"] == "no layer has rotary positions"
+    assert properties["rope_changes_lengths_of_keys"]["within_bound"] is None
+    assert properties["rope_changes_lengths_of_keys"]["note"] == "no layer has rotary positions"
 
 
 def test_a_difference_is_exit_code_1_with_the_paths(cli, tiny, more_kv_heads):
     code, out, err = cli("verify", tiny)
     assert (code, err) == (1, "")
-    assert out.splitlines()[0] == "tiny: NOT verified, 12 differences and 1 broken law"
+    assert out.splitlines()[0] == "tiny: NOT verified, 8 differences and 1 broken law"
     rows = [re.split(r"  +", line) for line in out.splitlines() if line.startswith("decoder.layers.attention.k ")]
     # 13·2·5 = 130 stated, 13·6·5 = 390 allocated, 11 times twice that multiplied; then the same for one token.
     assert rows == [
-        ["decoder.layers.attention.k", "0-2", "prefill", "parameters", "130", "390"],
+        ["decoder.layers.attention.k", "0-2", "prefill and decode", "parameters", "130", "390"],
         ["decoder.layers.attention.k", "0-2", "prefill", "FLOPs", "2,860", "8,580"],
-        ["decoder.layers.attention.k", "0-2", "decode", "parameters", "130", "390"],
         ["decoder.layers.attention.k", "0-2", "decode", "FLOPs", "260", "780"],
     ]
 
@@ -112,14 +113,14 @@ def test_a_difference_in_json(cli, tiny, more_kv_heads):
     data = json.loads(out)
     assert data["verified"] is False
     assert data["faults"][0] == {
-        "phase": "prefill",
+        "phases": ["prefill", "decode"],
         "kind": "parameters",
         "path": "decoder.layers.attention.k",
         "layers": [0, 1, 2],
         "stated": 130,
         "recorded": 390,
     }
-    assert len(data["faults"]) == 12
+    assert len(data["faults"]) == 8
 
 
 def test_a_broken_law_is_exit_code_1(cli, tiny, monkeypatch):
@@ -134,7 +135,7 @@ def test_a_broken_law_is_exit_code_1(cli, tiny, monkeypatch):
 
 
 def test_many_differences_are_shortened_in_the_table(cli, tmp_path, more_kv_heads):
-    """20 different layers, each with 6 differences in each phase."""
+    """20 different layers, each with 8 differences: 2 parameters, 2 products in each phase, 2 caches."""
     layers = "\n".join(
         f"  - {{attention: {{heads: 6, kv_heads: 2, head_dim: {n}}}, feed_forward: {{d_ff: 37}}}}" for n in range(1, 21)
     )
@@ -143,8 +144,29 @@ def test_many_differences_are_shortened_in_the_table(cli, tmp_path, more_kv_head
     code, out, _ = cli("verify", file)
     assert code == 1
     assert out.count("decoder.layers.") == 40
-    assert "\nand 200 more" in out
-    assert len(json.loads(cli("verify", file, "--json")[1])["faults"]) == 240
+    assert "\nand 120 more" in out
+    assert len(json.loads(cli("verify", file, "--json")[1])["faults"]) == 160
+
+
+def test_a_difference_that_is_written_to_a_file_is_said_on_standard_error_too(cli, fine, tiny, monkeypatch, request):
+    file = tiny.parent / "report.json"
+    assert fine("verify", tiny, "--output", file) == ""
+    request.getfixturevalue("more_kv_heads")
+    code, out, err = cli("verify", tiny, "--output", file)
+    assert (code, out, err) == (1, "", "tiny: NOT verified, 8 differences and 1 broken law\n")
+    assert json.loads(file.read_text("utf-8"))["verified"] is False
+
+
+def test_programs_read_all_digits_of_what_was_measured(fine, tiny):
+    rows = {row["quantity"]: row for row in csv.DictReader(io.StringIO(fine("verify", tiny, "--format", "csv")))}
+    shown = rows["cached decoding differs from the full pass"]["by"]
+    properties = {
+        item["property"]: item["measured"] for item in json.loads(fine("verify", tiny, "--json"))["properties"]
+    }
+    assert float(shown) == pytest.approx(properties["cached_decoding_differs_from_the_full_pass"], rel=1e-3)
+    assert len(shown) > len("1.2e-07")
+    assert rows["RoPE changes lengths of keys"]["by"] == ""
+    assert rows["prefill FLOPs differ from the sum of decode steps"]["by"] == "0"
 
 
 def test_several_models(cli, fine, tiny, windowed):

@@ -6,7 +6,7 @@ import pytest
 import costcalc
 from costcalc.inventory import Inventory, Matmul, Weight, Workload
 from costcalc.reference import Arena, Request, Tape, forward
-from costcalc.verification.faults import KINDS, Compared, Fault, compare
+from costcalc.verification.faults import KINDS, Compared, Fault, compare, told_once
 
 # V=19, D=13, N=6, K=2, H=5, F=37; layers 0 and 1 see 5 tokens, layer 2 sees all, layer 3 sees 5 again.
 MODEL = costcalc.load(
@@ -131,7 +131,7 @@ def test_the_totals_of_both_sides(passes):
     ],
 )
 def test_a_planted_difference_is_found_and_told_once(passes, inventory, expected):
-    assert faults(inventory, passes) == [Fault("prefill", *fields) for fields in expected]
+    assert faults(inventory, passes) == [Fault(("prefill",), *fields) for fields in expected]
 
 
 def test_a_wrong_pattern_is_found_layer_by_layer(passes):
@@ -146,7 +146,7 @@ def test_a_wrong_pattern_is_found_layer_by_layer(passes):
         for name in ("scores", "values", "k_cache", "v_cache")
     }
     # 2·N·H·B = 180 a pair: 45 pairs for 66.
-    assert Fault("prefill", "FLOPs", f"{local}.attention.scores", (2,), 180 * 45, 180 * 66) in found
+    assert Fault(("prefill",), "FLOPs", f"{local}.attention.scores", (2,), 180 * 45, 180 * 66) in found
 
 
 def test_a_missing_layer_is_found(passes):
@@ -178,5 +178,24 @@ def test_what_the_tape_lacks_is_told(passes):
     tape = Tape(passes[0].weights, {**passes[0].parameters}, {**passes[0].products}, {**passes[0].of})
     del tape.products["decoder.layers.3.attention.values"]
     _, found = compare(MODEL.inventory, PREFILL, tape, phase="prefill")
-    assert found[0] == Fault("prefill", "FLOPs", "decoder.layers.local.attention.values", (3,), 180 * 45, None)
+    assert found[0] == Fault(("prefill",), "FLOPs", "decoder.layers.local.attention.values", (3,), 180 * 45, None)
     assert {fault.kind for fault in found[1:]} == {"cached elements"}
+
+
+def test_the_same_difference_in_two_passes_is_told_once():
+    same, flops, other = (
+        ("parameters", "a.k", (0, 1), 390, 130),
+        ("FLOPs", "a.q", (), 7, 5),
+        ("FLOPs", "a.q", (), 7, 6),
+    )
+    both = [
+        Fault(("prefill",), *same),
+        Fault(("prefill",), *flops),
+        Fault(("decode",), *other),
+        Fault(("decode",), *same),
+    ]
+    assert told_once(both) == [
+        Fault(("prefill", "decode"), *same),
+        Fault(("prefill",), *flops),
+        Fault(("decode",), *other),
+    ]

@@ -9,7 +9,6 @@ from costcalc.verification.properties import (
     earlier_unchanged,
     not_finite,
     prefill_is_decode,
-    rotations,
     rows_sum_to_one,
 )
 
@@ -80,34 +79,3 @@ def test_prefill_against_steps():
     assert prefill_is_decode(inventory, exact, 3).measured == 0
     assert prefill_is_decode(inventory, exact - 7, 3).measured == 7
     assert not prefill_is_decode(inventory, exact + 1, 3).holds
-
-
-@pytest.mark.parametrize("fields", [{"theta": 1e4, "rotary_dim": None}, {"theta": 7.0, "rotary_dim": 4}])
-def test_rotations_keep_offsets_and_lengths(fields):
-    offsets, lengths = rotations([(fields, 10)])
-    assert 0 < offsets.measured < 1e-12
-    assert 0 <= lengths.measured < 1e-12
-
-
-@pytest.mark.parametrize(("theta", "holds"), [(0.01, True), (1e29, True), (0.0099, None), (1e-308, None)])
-def test_angles_that_rounding_loses_are_not_measured(theta, holds):
-    for item in rotations([({"theta": theta, "rotary_dim": None}, 10)]):
-        assert (item.holds if item.measured is not None else None) == holds
-        assert (item.why == "") == (holds is not None)
-
-
-def test_without_rotations_nothing_is_measured():
-    assert [item.measured for item in rotations([])] == [None, None]
-
-
-@pytest.mark.parametrize(
-    ("broken", "holds"),
-    [
-        (lambda x, positions, **fields: x + positions[:, None], (False, False)),  # positions added
-        (lambda x, positions, **fields: x * (1 + 1e-7 * positions[:, None]), (False, False)),  # a spiral
-        (lambda x, positions, **fields: np.array([np.roll(x, p**2) for p in positions]), (False, True)),  # lengths stay
-    ],
-)
-def test_what_is_no_rotation_is_found(monkeypatch, broken, holds):
-    monkeypatch.setattr("costcalc.verification.properties.rope", broken)
-    assert tuple(item.holds for item in rotations([({"theta": 1e4, "rotary_dim": None}, 10)])) == holds

@@ -7,7 +7,7 @@ import pytest
 
 import costcalc
 from costcalc import CostcalcError
-from costcalc.reference import forward
+from costcalc.reference import forward, positions
 from costcalc.verification import verify
 from costcalc.verification.run import binding
 
@@ -115,7 +115,7 @@ def test_a_pass_that_does_something_else_is_found(planted, before, where):
     result = verify(small())
     assert not result.agrees
     assert any(fault.path.endswith(where) for fault in result.faults)
-    assert {fault.phase for fault in result.faults} == {"prefill", "decode"}
+    assert {phase for fault in result.faults for phase in fault.phases} == {"prefill", "decode"}
 
 
 def test_a_leak_is_found(planted):
@@ -142,7 +142,7 @@ def test_decoding_from_a_cache_that_lost_a_token_is_found(planted):
     planted(shorter)
     result = verify(small())
     assert broken(result) == ["cached decoding differs from the full pass"]
-    assert {fault.phase for fault in result.faults} == {"decode"}
+    assert {fault.phases for fault in result.faults} == {("decode",)}
 
 
 def test_weights_that_do_not_sum_to_one_are_found(planted):
@@ -210,12 +210,27 @@ def test_a_short_stored_table_of_sinusoids_shortens_the_text_too():
     assert result.phases[0].workload.new_tokens == 7
 
 
+@pytest.mark.parametrize("theta", [1e4, 7.0])
+def test_every_rotation_of_a_model_is_measured(monkeypatch, theta):
+    true = positions.rope
+
+    def rope(x, p, **fields):
+        return true(x, p**2 if fields["theta"] == theta else p, **fields)
+
+    monkeypatch.setattr(positions, "rope", rope)
+    rotary = {"kind": "rope", "theta": 7.0, "rotary_dim": 4}
+    layers = [SMALL["layers"][0], {**SMALL["layers"][1], "positions": rotary}]
+    assert broken(verify(small(layers=[*layers, {"feed_forward": {"d_ff": 37}}]))) == [
+        "attention at the same RoPE offsets differs"
+    ]
+
+
 def test_what_does_not_apply_is_not_measured():
     result = verify(small(positions="none", layers=[{"feed_forward": {"d_ff": 37}}], block={}))
     assert result.agrees
     values = measured(result)
     assert values["sums of attention rows differ from 1"] is None
-    assert values["RoPE changes lengths"] is None
+    assert values["RoPE changes lengths of keys"] is None
     assert values["a later token changes earlier logits"] == 0
     assert result.phases[0].compared[2].paths == 0
 

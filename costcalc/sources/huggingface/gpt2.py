@@ -7,17 +7,20 @@ from costcalc.sources.huggingface.decoder import Written, layer_count
 
 
 def read_gpt2(config: Config) -> Written:
-    """`n_inner` null means four times the width."""
+    """`n_inner` null means four times the width; without `scale_attn_weights` scores stay as they are."""
     width, positions = config.size("n_embd"), config.size("n_positions")
     d_ff = config.size_or_none("n_inner")
     config.expect("add_cross_attention", False)
     norm = {"kind": "layernorm", "eps": config.number("layer_norm_epsilon")}
     learned = {"kind": "learned", "length": positions}
+    attention: Written = {"kind": "grouped_query", "heads": config.size("n_head"), "bias": True, "out_bias": True}
+    if not config.values.get("scale_attn_weights", True):
+        attention["scale"] = 1.0
     layer = {
         "norm": norm,
         "positions": learned,
         "repeat": layer_count(config, "n_layer"),
-        "attention": {"kind": "grouped_query", "heads": config.size("n_head"), "bias": True, "out_bias": True},
+        "attention": attention,
         "feed_forward": {
             "kind": "dense",
             "d_ff": 4 * width if d_ff is None else d_ff,

@@ -526,6 +526,15 @@ def test_the_rotary_base_in_both_dialects(changes, theta):
 
 
 @pytest.mark.parametrize(
+    ("written", "scale"), [({}, None), ({"scale_attn_weights": True}, None), ({"scale_attn_weights": False}, 1.0)]
+)
+def test_gpt2_scores_without_a_scale(written, scale):
+    attention = load({**GPT2, **written}).groups[0].block.attention
+    assert attention is not None
+    assert attention.scale == scale
+
+
+@pytest.mark.parametrize(
     "both",
     [
         {"n_embd": 42, "hidden_size": 42},

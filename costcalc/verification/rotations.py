@@ -1,0 +1,66 @@
+"""What rotary positions promise, measured on the attentions of the pass itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from costcalc.reference import Arena, Request, Scope, Tape
+from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.block import ATTENTION
+from costcalc.reference.kinds import of_kind
+from costcalc.verification.properties import LAYER_ROUNDING, ROUNDING, Property, distance
+
+TOKENS = 5
+STARTS = (3, 102, 8191)
+"""Where the same text stands once more."""
+LEAST_THETA = 1e-4
+"""Angles are positions over powers of theta: with a smaller one they exceed 10^8, and rounding what is bound."""
+OWN_FACTORS = ("scale", "softcap")
+"""Left out, so that scores are of the order of 1 and their rounding is bound."""
+OFFSETS, LENGTHS = "attention at the same RoPE offsets differs", "RoPE changes lengths of keys"
+
+
+def rotations(turned: list[tuple[Fields, Fields]], *, d_model: int, arena: Arena) -> list[Property]:
+    """RoPE turns each pair by an angle: scores depend on offsets only, and lengths stay (arXiv 2104.09864, eq. 16).
+
+    turned: the distinct attentions that have rotary positions, with those. Each is run on one text that starts at 0,
+    and again where the text stands at other positions: the outputs must be the same, and every cached key as long.
+    """
+    bounds = {OFFSETS: LAYER_ROUNDING, LENGTHS: ROUNDING}
+    if not turned:
+        return [Property(name, None, bound, "no layer has rotary positions") for name, bound in bounds.items()]
+    told = [(attention, positions) for attention, positions in turned if positions["theta"] >= LEAST_THETA]
+    if not told:
+        why = f"theta is below {LEAST_THETA}: angles of such positions are lost in rounding"
+        return [Property(name, None, bound, why) for name, bound in bounds.items()]
+    found = [_shifted(attention, positions, d_model, arena) for attention, positions in told]
+    if not all(turns for _, _, turns in found):
+        why = "positions change no key"
+        return [Property(name, None, bound, why, failed=True) for name, bound in bounds.items()]
+    offsets, lengths = (float(np.max(errors)) for errors in list(zip(*found, strict=True))[:2])
+    return [Property(OFFSETS, offsets, bounds[OFFSETS]), Property(LENGTHS, lengths, bounds[LENGTHS])]
+
+
+def _shifted(attention: Fields, positions: Fields, d_model: int, arena: Arena) -> tuple[float, float, bool]:
+    """By how much outputs and lengths differ at STARTS, as shares of the largest, and whether any cached key turns."""
+    x = np.random.default_rng(0).normal(size=(1, TOKENS, d_model)).astype(FLOAT)  # (1, T, D)
+    fields = {**attention, **{name: None for name in OWN_FACTORS if name in attention}}
+
+    def run(start: int) -> tuple[Array, list[Array]]:
+        request, at = Request(past=start), Scope(Tape(arena), "attention")
+        output = of_kind(ATTENTION, fields["kind"], "attention")(fields, x, at, positions=positions, request=request)
+        return output, list(request.arrays.values())
+
+    output, cached = run(0)
+    offsets, lengths, turns = [], [], False
+    for there, held in map(run, STARTS):
+        offsets.append(distance(output, there, scale=output))
+        lengths += [distance(_lengths(a), _lengths(b), scale=_lengths(a)) for a, b in zip(cached, held, strict=True)]
+        turns |= any(a.shape[-1] == 1 or not np.array_equal(a, b) for a, b in zip(cached, held, strict=True))
+    return float(np.max(offsets)), float(np.max(lengths)), turns
+
+
+def _lengths(vectors: Array) -> Array:
+    """(..., H) -> (...)."""
+    lengths: Array = np.linalg.norm(vectors, axis=-1)
+    return lengths

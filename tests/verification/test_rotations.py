@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from costcalc.reference import Arena, positions
+from costcalc.verification import rotations as module
+from costcalc.verification.rotations import rotations
+
+# D = 13, N = 6 on K = 3 heads of H = 10.
+D_MODEL = 13
+ATTENTION = {
+    "kind": "grouped_query",
+    "heads": 6,
+    "kv_heads": 3,
+    "head_dim": 10,
+    "bias": True,
+    "out_bias": False,
+    "qk_norm": None,
+    "window": None,
+    "scale": None,
+    "softcap": None,
+}
+NORM = {"kind": "rmsnorm", "eps": 1e-6, "weight": True}
+ROPE = {"kind": "rope", "theta": 1e4, "rotary_dim": None}
+PARTIAL = {"kind": "rope", "theta": 7.0, "rotary_dim": 4}
+
+
+def measured(*turned):
+    return rotations(list(turned), d_model=D_MODEL, arena=Arena(D_MODEL * 60, deviation=D_MODEL**-0.5))
+
+
+@pytest.mark.parametrize("positions", [ROPE, PARTIAL])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"window": 2},
+        {"qk_norm": {"kind": "per_head", "norm": NORM}},
+        {"qk_norm": {"kind": "projection", "norm": NORM}},
+        {"scale": 1e6, "softcap": 1e-3},  # these would blow rounding up
+    ],
+)
+def test_rotations_keep_offsets_and_lengths(positions, changes):
+    offsets, lengths = measured((ATTENTION | changes, positions))
+    assert 0 < offsets.measured < 1e-5
+    assert 0 <= lengths.measured < 1e-6
+    assert (offsets.bound, lengths.bound) == (1e-4, 1e-5)
+
+
+@pytest.mark.parametrize(("theta", "holds"), [(1e-4, True), (1e29, True), (0.99e-4, None), (1e-308, None)])
+def test_angles_that_rounding_loses_are_not_measured(theta, holds):
+    for item in measured((ATTENTION, ROPE | {"theta": theta})):
+        assert (item.holds if item.measured is not None else None) == holds
+        assert (item.why == "") == (holds is not None)
+        assert item.holds
+
+
+def test_without_rotations_nothing_is_measured():
+    assert [(item.measured, item.holds) for item in measured()] == [(None, True), (None, True)]
+
+
+def test_a_head_of_one_number_has_no_pair_to_turn():
+    assert [item.measured for item in measured((ATTENTION | {"head_dim": 1}, ROPE))] == [0, 0]
+
+
+TRUE_ROPE = positions.rope
+PLACES = {
+    "added": (lambda x, p, **_: (x + p[:, None]).astype(x.dtype), (False, False)),
+    "a spiral": (lambda x, p, **f: (TRUE_ROPE(x, p, **f) * (1 + 1e-6 * p[:, None])).astype(x.dtype), (False, False)),
+    "not of offsets": (lambda x, p, **f: TRUE_ROPE(x, p**2, **f), (False, True)),
+    "nothing": (lambda x, p, **f: x, (False, False)),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("only", [1e4, 7.0])
+def test_what_is_no_rotation_is_found_in_the_first_attention_and_in_the_second(monkeypatch, name, only):
+    broken, holds = PLACES[name]
+
+    def rope(x, p, **fields):
+        return (broken if fields["theta"] == only else TRUE_ROPE)(x, p, **fields)
+
+    monkeypatch.setattr(positions, "rope", rope)
+    found = measured((ATTENTION, ROPE), (ATTENTION, PARTIAL))
+    assert tuple(item.holds for item in found) == holds
+    assert all(item.holds for item in measured((ATTENTION, PARTIAL if only == 1e4 else ROPE)))
+
+
+@pytest.mark.parametrize("forgotten", ["q", "k"])
+def test_an_attention_that_turns_only_one_of_the_two_is_found(monkeypatch, forgotten):
+    heads = {"q": 6, "k": 3}[forgotten]
+    turned = positions.TURNED["rope"]
+    monkeypatch.setitem(positions.TURNED, "rope", lambda f, x, p: x if x.shape[1] == heads else turned(f, x, p))
+    assert not all(item.holds for item in measured((ATTENTION, ROPE)))
+
+
+def test_the_fields_of_the_positions_are_the_ones_that_turn(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        positions, "rope", lambda x, p, **fields: asked.append((int(p[0]), fields)) or TRUE_ROPE(x, p, **fields)
+    )
+    measured((ATTENTION, PARTIAL))
+    assert asked == [
+        (start, {"theta": 7.0, "rotary_dim": 4}) for start in (0, *module.STARTS) for _ in ("queries", "keys")
+    ]
+
+
+def test_a_number_that_is_none_is_no_rotation(monkeypatch):
+    monkeypatch.setattr(positions, "rope", lambda x, p, **_: np.full_like(x, np.nan))
+    assert not any(item.holds for item in measured((ATTENTION, ROPE)))
