@@ -1,6 +1,16 @@
-"""`python -m costcalc`."""
+"""The program: `costcalc`, and `python -m costcalc`."""
 
-from costcalc.cli.main import main
+import sys
+
+
+def main() -> None:
+    """Everything else is imported in here, so that an interrupt is quiet from the first moment on."""
+    try:
+        from costcalc.cli.main import run  # noqa: PLC0415
+    except KeyboardInterrupt:
+        sys.exit(130)  # as costcalc.cli.main has it
+    sys.exit(run(sys.argv[1:]))
+
 
 if __name__ == "__main__":
     main()

@@ -118,7 +118,7 @@ def test_the_metadata(wheel):
     with zipfile.ZipFile(wheel) as archive:
         info = f"costcalc-{costcalc.__version__}.dist-info"
         metadata = archive.read(f"{info}/METADATA").decode()
-        assert "costcalc = costcalc.cli.main:main" in archive.read(f"{info}/entry_points.txt").decode()
+        assert "costcalc = costcalc.__main__:main" in archive.read(f"{info}/entry_points.txt").decode()
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.10\n" in metadata
     needed = re.findall(r"^Requires-Dist: ([a-z0-9]+)[^;\n]*$", metadata, re.MULTILINE)

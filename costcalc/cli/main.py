@@ -28,6 +28,8 @@ COMMANDS = {
     "schema": "costcalc.cli.schema",
 }
 LONGEST_LINE = 500
+STOPPED = 130
+"""The exit code of a command that was interrupted, by the shells' convention."""
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
@@ -76,12 +78,13 @@ def run(arguments: list[str]) -> int:
     try:
         result = typer.main.get_command(app).main(args=arguments, prog_name="costcalc", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        print("\ncostcalc: stopped", file=sys.stderr)
-        return 130
+        result = STOPPED
     except SystemExit:
         return 0  # the framework's way to say that the reader of a help page has gone
     except Exception as error:
         return _failed(error, arguments)
+    if result == STOPPED:  # some versions of the framework give this number in place of the exception
+        print("\ncostcalc: stopped", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 
@@ -123,8 +126,3 @@ def _usage_hint(error: Any, arguments: list[str]) -> str:
         return f"did you mean {possible[0]}?"
     command = next((word for word in arguments if word in COMMANDS), None)
     return f"costcalc {command} --help" if command else "costcalc --help"
-
-
-def main() -> None:
-    """The console script."""
-    sys.exit(run(sys.argv[1:]))
