@@ -14,7 +14,7 @@ import costcalc.reference
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "lesson.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 CODE = [code for code, _ in BLOCKS]
-WEIGHTS, SCALING, POSITIONS, COSTS, FURTHER, HEADS = [text for _, text in BLOCKS]
+WEIGHTS, SCALING, POSITIONS, COSTS, FURTHER, HEADS, WHOLE = [text for _, text in BLOCKS]
 NUMBER = r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?"
 
 # What the lesson prints, copied.
@@ -169,3 +169,15 @@ def test_heads_cost_nothing_and_shared_ones_less() -> None:
         assert twelve[2] - row[2] == saved * 2 * 2 * 2 * 2_048 * 768 * 64
         assert twelve[3] - row[3] == saved * 2 * 2 * 2_048 * 64 * 2
     assert HEADS.splitlines()[-1] == "the last one verified: True"
+
+
+def test_a_whole_model() -> None:
+    """GPT-2's 12 layers of 12·768² weights and the head; scores and values over 1 + ... + 6 keys, then over 7."""
+    prompt, step, apart, scores = WHOLE.splitlines()
+    weights = 12 * 12 * 768**2 + 768 * 50_257
+    for line, tokens, pairs, held in ((prompt, 6, 21, 6), (step, 1, 7, 7)):
+        flops = 2 * tokens * weights + 12 * 4 * 768 * pairs
+        assert whole(line) == [flops, flops, 2 * 12 * 768 * held]
+        assert line.startswith(f"(1, {tokens}, 50257): ")
+    assert apart == "decoded and whole: 0.0000 apart"
+    assert scores.endswith("[Product(batch=12, rows=1, inner=64, columns=7)]")

@@ -46,6 +46,24 @@ def test_layers_that_are_equal_are_one_group_however_they_are_written(layers):
     assert grouped(*layers) == ([("decoder.layers", 3)], ["", "", ""])
 
 
+OTHER = {
+    "name": "other",
+    "norm": RMSNorm(weight=False),
+    "norms": "post",
+    "parallel": "one_norm",
+    "positions": RotaryPositions(),
+    "attention": None,
+    "feed_forward": Dense(d_ff=41),
+}
+
+
+@pytest.mark.parametrize("field", sorted(set(Block.model_fields) - {"repeat"}))
+def test_layers_that_differ_in_any_one_field_are_two_groups(field):
+    groups, layout = stack(layer(), layer(**{field: OTHER[field]})).groups("decoder")
+    assert len(groups) == len(set(layout)) == 2
+    assert getattr(groups[1].block, field) == OTHER[field]
+
+
 def test_different_layers_are_groups_named_by_their_first_layer():
     groups, layout = grouped(layer(repeat=2), layer(window=7), layer(), layer(d_ff=41, repeat=2), layer(window=7))
     assert groups == [("decoder.layers.0", 3), ("decoder.layers.2", 2), ("decoder.layers.4", 2)]

@@ -176,12 +176,23 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tests", nargs="+", default=[t for t in TESTS if (ROOT / t).exists()], help="what may catch it"
     )
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=natural, default=2)
     parser.add_argument("--timeout", type=float, help="seconds, five times what the unchanged tests take if not given")
-    parser.add_argument("--sample", type=int, help="so many of the mutants, at random")
+    parser.add_argument("--sample", type=natural, help="so many of the mutants, at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="mutants whose line, as listed, has this text")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    for path in (*asked.folders, *(test.partition("::")[0] for test in asked.tests)):
+        if not (ROOT / path).exists():
+            parser.error(f"{path} is not in the project")
+    return asked
+
+
+def natural(text: str) -> int:
+    """A whole number of at least 1; ValueError else."""
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
 
 
 def chosen_of(everything: list[Mutant], asked: argparse.Namespace) -> list[Mutant]:
