@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from costcalc.calculators.kv_cache import KVCache
     from costcalc.calculators.parameters import Parameters
     from costcalc.errors import CostcalcError
-    from costcalc.inventory import Workload
+    from costcalc.inventory import Inventory, Workload
     from costcalc.sources import load
     from costcalc.verification import Verification
 
@@ -52,20 +52,28 @@ def _calculator(name: str) -> Any:
     return getattr(import_module(f"costcalc.calculators.{name}"), name)
 
 
+def _inventory(arch: Architecture) -> Inventory:
+    """TypeError for what is no architecture, such as a preset's name."""
+    if not hasattr(arch, "inventory"):
+        raise TypeError(f"an Architecture is needed, not {type(arch).__name__}: costcalc.load(...) gives one")
+    return arch.inventory
+
+
 def parameters(arch: Architecture) -> Parameters:
     """Exact parameter counts: `.total .embedding .non_embedding .active .trainable .buffers .extra .components`."""
-    counted: Parameters = _calculator("parameters")(arch.inventory)
+    counted: Parameters = _calculator("parameters")(_inventory(arch))
     return counted
 
 
 def flops(arch: Architecture, workload: Workload) -> Flops:
     """Exact FLOPs of one pass over `workload`: `.forward .weights .attention .modelled .train .per_token`."""
-    counted: Flops = _calculator("flops")(arch.inventory, workload)
+    counted: Flops = _calculator("flops")(_inventory(arch), workload)
     return counted
 
 
 def verify(arch: Architecture) -> Verification:
     """A forward pass in NumPy against what `arch` states, layer by layer: `.agrees .faults .phases .properties`."""
+    _inventory(arch)
     verified: Verification = import_module("costcalc.verification").verify(arch)
     return verified
 
@@ -75,6 +83,6 @@ def kv_cache(
 ) -> KVCache:
     """What `batch` requests of `context` tokens hold: `.elements .bytes .bytes_per_token` and the parts."""
     counted: KVCache = _calculator("kv_cache")(
-        arch.inventory, context, batch=batch, memory_tokens=memory_tokens, dtype=dtype
+        _inventory(arch), context, batch=batch, memory_tokens=memory_tokens, dtype=dtype
     )
     return counted

@@ -234,3 +234,17 @@ def test_an_error_holds_its_evidence():
     assert (caught.value.where, caught.value.what) == ("./no-such-file.yaml", "no such file")
     assert str(caught.value) == "./no-such-file.yaml: no such file"
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        costcalc.parameters,
+        lambda arch: costcalc.flops(arch, costcalc.Workload(new_tokens=7)),
+        lambda arch: costcalc.kv_cache(arch, 7),
+        costcalc.verify,
+    ],
+)
+def test_a_name_is_no_architecture(call):
+    with pytest.raises(TypeError, match=r"^an Architecture is needed, not str: costcalc\.load\(\.\.\.\) gives one$"):
+        call("gpt2")

@@ -139,7 +139,13 @@ def _faults_table(title: str, faults: tuple[Fault, ...]) -> Table:
     rows = [
         Row(
             fault.path,
-            (_layers(fault), " and ".join(fault.phases), fault.kind, _said(fault.stated), _said(fault.recorded)),
+            (
+                _layers(fault),
+                "both" if len(fault.phases) > 1 else fault.phases[0],
+                fault.kind,
+                _said(fault.stated),
+                _said(fault.recorded),
+            ),
         )
         for fault in faults[:MOST_FAULTS]
     ]

@@ -11,7 +11,7 @@ from costcalc.reference.arrays import Array, floats
 
 
 def relu(x: Array) -> Array:
-    """max(x, 0)."""
+    """max(x, 0) (arXiv 1706.03762, equation 2)."""
     return np.maximum(floats(x), 0)
 
 
@@ -21,7 +21,7 @@ def relu_squared(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + e^-x), written with tanh, which cannot overflow."""
+    """1 / (1 + e^-x), the logistic function of gates (arXiv 1612.08083), with tanh, which cannot overflow."""
     return 0.5 * (1 + np.tanh(0.5 * floats(x)))
 
 

@@ -31,7 +31,7 @@ def post(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
 
 
 def output(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
-    """x + norm(sublayer(x)) (OLMo-2, arXiv 2501.00656, section 2.1)."""
+    """x + norm(sublayer(x)) (OLMo-2, arXiv 2501.00656, equations 1 and 2)."""
     return x + normed(sublayer(x), f"{name}_norm")
 
 
@@ -44,7 +44,7 @@ NORM_PLACES = {"pre": pre, "post": post, "output": output, "sandwich": sandwich}
 
 
 def one_norm(x: Array, attend: Sublayer, feed: Sublayer, normed: Normed) -> Array:
-    """x + attention(norm(x)) + feed_forward(norm(x)), one norm for both (GPT-J; PaLM, arXiv 2204.02311, section 2)."""
+    """x + attention(norm(x)) + feed_forward(norm(x)), one norm for both (PaLM, arXiv 2204.02311, section 2)."""
     same = normed(x, "norm")  # (B, T, D)
     return x + attend(same) + feed(same)
 

@@ -17,19 +17,26 @@ from costcalc.reference.tape import Scope
 
 
 def split_heads(x: Array, heads: int) -> Array:
-    """(B, T, heads·H) -> (B, heads, T, H)."""
+    """(B, T, heads·H) -> (B, heads, T, H): each head reads H of the numbers (arXiv 1706.03762, section 3.2.2)."""
+    if x.ndim != 3 or x.shape[-1] % heads:
+        raise ValueError(f"(B, T, heads·H) is needed, with {heads} heads, not {x.shape}")
     batch, tokens, width = x.shape
     return x.reshape(batch, tokens, heads, width // heads).transpose(0, 2, 1, 3)
 
 
 def join_heads(x: Array) -> Array:
-    """(B, heads, T, H) -> (B, T, heads·H)."""
+    """(B, heads, T, H) -> (B, T, heads·H): the heads' outputs beside each other (arXiv 1706.03762, section 3.2.2)."""
+    if x.ndim != 4:
+        raise ValueError(f"(B, heads, T, H) is needed, not {x.shape}")
     batch, heads, tokens, head_dim = x.shape
     return x.transpose(0, 2, 1, 3).reshape(batch, tokens, heads * head_dim)
 
 
 def per_head(fields: Fields, x: Array, heads: int, at: Scope, name: str) -> Array:
-    """One norm over each head's H numbers, with one gain for all heads (Qwen3). (B, T, heads·H) -> (B, heads, T, H)."""
+    """One norm over each head's H numbers, with one gain for all heads (arXiv 2302.05442; Qwen3, 2505.09388).
+
+    (B, T, heads·H) -> (B, heads, T, H).
+    """
     return norm(fields["norm"], split_heads(x, heads), at, name)
 
 

@@ -38,6 +38,10 @@ def forward(
     """
     if logits not in ("all", "last"):
         raise ValueError(f'logits are "all" or "last", not {logits!r}')
+    tokens = np.asarray(tokens)
+    if not isinstance(fields, dict) or tokens.ndim != 2 or not np.issubdtype(tokens.dtype, np.integer):
+        given = f"{type(fields).__name__} and {tokens.dtype} {tokens.shape}"
+        raise TypeError(f"the fields of a model, model.model_dump(), and whole numbers (B, T) are needed, not {given}")
     request = Request() if request is None else request
     if request.kept is not None and not 0 <= request.kept <= tokens.shape[1]:
         raise ValueError(f"{request.kept} of {tokens.shape[1]} tokens cannot be kept")
@@ -97,7 +101,10 @@ def expanded(entries: list[Fields]) -> Iterator[Fields]:
 
 
 def head(fields: Fields, x: Array, embedding: Table, root: Scope) -> Array:
-    """One logit for each row of the vocabulary, from the embedding's table when tied. x: (B, T, D) -> (B, T, V)."""
+    """One logit for each row of the vocabulary, from the embedding's table when tied (arXiv 1608.05859).
+
+    x: (B, T, D) -> (B, T, V).
+    """
     table = embedding
     if not fields["tie_embeddings"]:
         table = root.table("head", fields["vocab_size"], fields["d_model"])

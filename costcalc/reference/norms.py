@@ -12,7 +12,7 @@ from costcalc.reference.tape import Scope
 
 
 def layer_norm(x: Array, *, eps: float = 1e-5) -> Array:
-    """(x - mean) / √(variance + eps) over the last axis: LayerNorm before gain and bias (arXiv 1607.06450, eq. 4)."""
+    """(x - mean) / √(variance + eps) over the last axis: LayerNorm before gain, bias (arXiv 1607.06450, eq. 3, 4)."""
     x = floats(x)
     centred = x - x.mean(axis=-1, keepdims=True)  # (..., D)
     variance = (centred * centred).mean(axis=-1, keepdims=True)  # (..., 1)

@@ -35,7 +35,10 @@ def rope(
     """
     if pairs not in ("halves", "adjacent"):
         raise ValueError(f'pairs are "halves" or "adjacent", not {pairs!r}')
-    x, rotated = floats(x), x.shape[-1] if rotary_dim is None else rotary_dim
+    x = floats(x)
+    rotated = x.shape[-1] if rotary_dim is None else rotary_dim
+    if not 0 < rotated <= x.shape[-1] or not theta > 0:
+        raise ValueError(f"of {x.shape[-1]} numbers {rotated} cannot turn, or theta {theta} is not above 0")
     rotated -= rotated % 2  # R
     angles = np.asarray(positions)[..., None] * theta ** (-np.arange(0, rotated, 2) / rotated)  # (T, R/2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)  # (T, R/2) each
@@ -58,7 +61,7 @@ def nothing_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Arra
 
 
 def learned_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
-    """A trained row for each position (GPT-2, BERT). x: (B, T, D); positions: (T)."""
+    """A trained row for each position (arXiv 1705.03122, section 3.1; GPT-2, BERT). x: (B, T, D); positions: (T)."""
     return x + at.table("positions", fields["length"], x.shape[-1]).rows(positions)  # (B, T, D) + (T, D)
 
 

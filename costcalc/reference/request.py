@@ -11,8 +11,9 @@ from costcalc.reference.arrays import Array
 
 @dataclass(slots=True)
 class Request:
-    """past: how many tokens went through before. kept: how many of the next pass's new tokens stay (None: all of
-    them; fewer when the last ones are only tried, as in speculative decoding). arrays: what is held, by path.
+    """past: how many tokens went through before; with nothing held for them, the new ones only stand further on.
+    kept: how many of the next pass's new tokens stay, None for all of them; fewer when the last ones are only tried, as
+    in speculative decoding. arrays: what is held, by path.
     """
 
     past: int = 0

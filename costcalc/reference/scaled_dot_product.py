@@ -10,7 +10,10 @@ from costcalc.reference.arrays import Array, floats
 
 
 def softmax(x: Array) -> Array:
-    """e^x over its sum along the last axis; subtracting the maximum changes nothing but keeps e^x from overflowing."""
+    """e^x over its sum along the last axis (arXiv 1706.03762, equation 1).
+
+    Subtracting the maximum changes nothing but keeps e^x from overflowing.
+    """
     x = floats(x)
     exponentials = np.exp(x - x.max(axis=-1, keepdims=True))  # (..., S)
     weights: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)  # (..., S)
@@ -19,7 +22,11 @@ def softmax(x: Array) -> Array:
 
 def soft_cap(x: Array, cap: float | None) -> Array:
     """cap · tanh(x / cap): almost x while x is small, never beyond ±cap (Gemma-2, arXiv 2408.00118); None: x."""
-    return floats(x) if cap is None else cap * np.tanh(floats(x) / cap)
+    if cap is None:
+        return floats(x)
+    if not cap > 0:
+        raise ValueError(f"a cap is above 0, not {cap}")
+    return cap * np.tanh(floats(x) / cap)
 
 
 def first_seen(position: int, window: int | None) -> int:
@@ -30,12 +37,13 @@ def first_seen(position: int, window: int | None) -> int:
 def visible(queries: int, keys: int, *, causal: bool = False, window: int | None = None) -> Array:
     """Who sees whom: (queries, keys) of True and False. The queries are the last of the keys' positions.
 
-    A window looks back, so it goes with causal.
+    causal: nobody sees a later position (arXiv 1706.03762, section 3.2.3). window: of the others only the latest
+    (sliding window, arXiv 2310.06825, section 2); it looks back, so it goes with causal.
     """
     if causal and queries > keys:
         raise ValueError(f"{queries} queries cannot be the last of {keys} positions")
-    if window is not None and (window < 1 or not causal):
-        raise ValueError("a window is at least 1, and goes with causal=True")
+    if window is not None and (window != int(window) or window < 1 or not causal):
+        raise ValueError(f"a window is a whole number of at least 1, and goes with causal=True: {window}")
     query = np.arange(keys - queries, keys)[:, None]  # (T, 1)
     key = np.arange(keys)[None, :]  # (1, S)
     seen = np.full((queries, keys), True)  # (T, S)
@@ -71,6 +79,9 @@ def attention(
     (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H).
     """
     q, k, v = floats(q), floats(k), floats(v)
+    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
+        shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
+        raise ValueError(f"(..., T, H), (..., S, H) and (..., S, any) are needed, not {shapes}")
     scores = q @ k.swapaxes(-1, -2)  # (..., T, H) x (..., H, S) -> (..., T, S)
     seen = visible(q.shape[-2], k.shape[-2], causal=causal, window=window)  # (T, S)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale

@@ -101,7 +101,7 @@ def test_a_difference_is_exit_code_1_with_the_paths(cli, tiny, more_kv_heads):
     rows = [re.split(r"  +", line) for line in out.splitlines() if line.startswith("decoder.layers.attention.k ")]
     # 13·2·5 = 130 stated, 13·6·5 = 390 allocated, 11 times twice that multiplied; then the same for one token.
     assert rows == [
-        ["decoder.layers.attention.k", "0-2", "prefill and decode", "parameters", "130", "390"],
+        ["decoder.layers.attention.k", "0-2", "both", "parameters", "130", "390"],
         ["decoder.layers.attention.k", "0-2", "prefill", "FLOPs", "2,860", "8,580"],
         ["decoder.layers.attention.k", "0-2", "decode", "FLOPs", "260", "780"],
     ]

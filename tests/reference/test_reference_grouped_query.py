@@ -201,3 +201,11 @@ def test_the_mean_of_one_value_is_that_value(place):
     mixed = mixed_values(q, k, v, place({}), window=1, scale=0.3, softcap=None)
     for n in range(6):
         np.testing.assert_array_equal(mixed[:, n], v[:, n // 3, 4:])
+
+
+def test_heads_of_other_shapes_are_refused():
+    for shape, heads in (((3, 30), 5), ((2, 3, 30), 7)):
+        with pytest.raises(ValueError, match=r"\(B, T, heads·H\) is needed, with . heads"):
+            split_heads(np.ones(shape), heads)
+    with pytest.raises(ValueError, match=r"\(B, heads, T, H\) is needed, not \(2, 3, 30\)"):
+        join_heads(np.ones((2, 3, 30)))

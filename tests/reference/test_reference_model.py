@@ -381,3 +381,86 @@ def test_a_random_model_attends_and_stays_in_range():
 def test_another_word_for_the_logits_is_refused():
     with pytest.raises(ValueError, match="logits"):
         forward(costcalc.load(HOLLOW).model_dump(), TOKENS, tape=Tape(ARENA), logits="first")
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens"),
+    [
+        (costcalc.load("gpt2"), [[1, 2]]),
+        (costcalc.load("gpt2").model_dump(), [1, 2]),
+        (costcalc.load("gpt2").model_dump(), [[1.0, 2.0]]),
+    ],
+)
+def test_what_is_no_model_or_no_text_is_said(fields, tokens):
+    with pytest.raises(TypeError, match=r"model\.model_dump\(\), and whole numbers \(B, T\) are needed, not "):
+        forward(fields, np.array(tokens), tape=Tape(Arena(7, deviation=1.0)))
+
+
+class Kept:
+    """Random arrays, made when they are first asked for, and kept by path."""
+
+    def __init__(self):
+        self.arrays = {}
+        self.rng = np.random.default_rng(5)
+
+    def array(self, path, shape):
+        made = self.rng.normal(0, 0.3, shape).astype(np.float32)
+        return self.arrays.setdefault(path, made)
+
+    def gain(self, path, width):
+        return self.array(path, (width,))
+
+    def matrix(self, path, inputs, outputs):
+        return self.array(path, (inputs, outputs))
+
+    table = matrix
+
+
+def plain(arrays, tokens, *, heads, kv_heads, head_dim, layers):
+    """The logits of one text, in float64 with a loop for every layer, head, query and key."""
+    w = {path: array.astype(float) for path, array in arrays.items()}
+    table = w["decoder.embedding"]
+    x = [table[token] for token in tokens]
+    for index in range(layers):
+        at = f"decoder.layers.{index}"
+        normed = [rms_norm(row, eps=1e-6) * w[f"{at}.attention_norm"] for row in x]
+        mixed = [np.zeros(heads * head_dim) for _ in x]
+        for n in range(heads):
+            of_query = slice(n * head_dim, (n + 1) * head_dim)
+            shared = n // (heads // kv_heads)
+            of_key = slice(shared * head_dim, (shared + 1) * head_dim)
+            q = [row @ w[f"{at}.attention.q"][:, of_query] for row in normed]
+            k = [row @ w[f"{at}.attention.k"][:, of_key] for row in normed]
+            v = [row @ w[f"{at}.attention.v"][:, of_key] for row in normed]
+            for t in range(len(x)):
+                e = [math.exp(q[t] @ k[s] / math.sqrt(head_dim)) for s in range(t + 1)]
+                mixed[t][of_query] = sum(share / sum(e) * v[s] for s, share in enumerate(e))
+        x = [row + m @ w[f"{at}.attention.output"] for row, m in zip(x, mixed, strict=True)]
+        for t, row in enumerate(x):
+            y = rms_norm(row, eps=1e-6) * w[f"{at}.feed_forward_norm"]
+            gate, up = y @ w[f"{at}.feed_forward.gate"], y @ w[f"{at}.feed_forward.up"]
+            x[t] = row + (gate / (1 + np.exp(-gate)) * up) @ w[f"{at}.feed_forward.down"]
+    return np.array([rms_norm(row, eps=1e-6) * w["decoder.final_norm"] @ w["head"].T for row in x])
+
+
+@pytest.mark.parametrize(("heads", "kv_heads"), [(17, 17), (22, 11), (36, 12)])
+def test_many_heads_and_layers_and_words_against_plain_loops(heads, kv_heads):
+    """Sizes beyond which nothing else here goes: a loop that stopped early, or an index that wrapped, would show."""
+    model = costcalc.load(
+        {
+            "vocab_size": 307,
+            "d_model": 13,
+            "norm": "rmsnorm",
+            "layers": [
+                {
+                    "repeat": 7,
+                    "attention": {"heads": heads, "kv_heads": kv_heads, "head_dim": 3},
+                    "feed_forward": {"kind": "gated", "d_ff": 41},
+                }
+            ],
+        }
+    )
+    weights, tokens = Kept(), np.random.default_rng(0).integers(0, 307, (2, 23))
+    logits = forward(model.model_dump(), tokens, tape=Tape(weights))
+    expected = [plain(weights.arrays, t, heads=heads, kv_heads=kv_heads, head_dim=3, layers=7) for t in tokens]
+    assert logits == pytest.approx(np.array(expected), abs=1e-5 * np.abs(expected).max())

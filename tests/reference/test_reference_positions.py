@@ -196,3 +196,9 @@ def test_only_rope_turns():
 
 def test_every_kind_is_in_both_tables():
     assert set(ADDED) == set(TURNED) == {"none", "learned", "sinusoidal", "rope"}
+
+
+@pytest.mark.parametrize("fields", [{"rotary_dim": 8}, {"rotary_dim": 0}, {"theta": 0}, {"theta": -1e4}])
+def test_a_rotation_that_cannot_be_is_refused(fields):
+    with pytest.raises(ValueError, match=r"of 7 numbers . cannot turn, or theta .* is not above 0"):
+        rope(np.ones((3, 7)), np.arange(3), **fields)

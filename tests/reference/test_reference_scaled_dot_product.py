@@ -84,8 +84,19 @@ def test_everyone_sees_everyone_unless_said_otherwise(queries, keys):
     [
         (11, 7, {"causal": True}, "11 queries cannot be the last of 7 positions"),
         (8, 7, {"causal": True}, "8 queries cannot be the last of 7 positions"),
-        (7, 11, {"window": 3}, "a window is at least 1, and goes with causal=True"),
-        (7, 11, {"causal": True, "window": 0}, "a window is at least 1, and goes with causal=True"),
+        (7, 11, {"window": 3}, "a window is a whole number of at least 1, and goes with causal=True: 3"),
+        (
+            7,
+            11,
+            {"causal": True, "window": 0},
+            "a window is a whole number of at least 1, and goes with causal=True: 0",
+        ),
+        (
+            7,
+            11,
+            {"causal": True, "window": 1.5},
+            "a window is a whole number of at least 1, and goes with causal=True: 1.5",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(queries, keys, how, message):
@@ -188,3 +199,24 @@ def test_dtype_stays(dtype):
     out, weights = attention(q, k, v, causal=True, window=3, softcap=2.0)
     assert out.dtype == weights.dtype == dtype
     assert softmax(q).dtype == soft_cap(q, 2.0).dtype == attention_weights(q, scale=0.3).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("q", "k", "v"),
+    [
+        ((5, 7), (5, 11), (5, 3)),  # two head sizes
+        ((5, 7), (5, 7), (3, 7)),  # fewer values than keys
+        ((7,), (5, 7), (5, 7)),
+        ((2, 5, 7), (2, 7), (2, 5, 7)),  # one key
+    ],
+)
+def test_shapes_that_do_not_fit_are_said(q, k, v):
+    with pytest.raises(ValueError) as raised:
+        attention(np.ones(q), np.ones(k), np.ones(v))
+    assert str(raised.value) == f"(..., T, H), (..., S, H) and (..., S, any) are needed, not q {q}, k {k}, v {v}"
+
+
+@pytest.mark.parametrize("cap", [0, -1.5, math.nan])
+def test_a_cap_that_is_none(cap):
+    with pytest.raises(ValueError, match="a cap is above 0"):
+        soft_cap(np.ones(3), cap)
