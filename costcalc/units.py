@@ -39,7 +39,7 @@ def human(value: int, unit: str) -> str:
     """The number a person says: `human(8030261248, "parameters")` -> '8.03 B', bytes -> GiB, FLOPs -> TFLOP."""
     if unit == "bytes":
         return _scaled(value, 1024, BINARY_PREFIXES, "B")
-    if unit in ("tokens", "elements", "paths"):
+    if unit in ("tokens", "elements", "paths", ""):
         return grouped(value)
     if unit == "FLOPs":
         return _scaled(value, 1000, DECIMAL_PREFIXES, "FLOP")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_FAULTS = 40
 """Lines of differing paths in a table; JSON lists all."""
 SECONDS_BETWEEN = 0.1
+UNITS = {"cached elements": "elements", "buffers": "parameters"}
 
 
 def run(
@@ -124,6 +125,7 @@ def _tables(prefix: str, result: Verification) -> list[Table]:
         )
         for phase in result.phases
         for item in phase.compared
+        if item.paths or item.kind != "buffers"
     ]
     tables = [Table(f"{prefix}compared", ("paths", "stated", "recorded"), tuple(rows))]
     if result.faults:
@@ -132,7 +134,7 @@ def _tables(prefix: str, result: Verification) -> list[Table]:
 
 
 def _quantity(value: int, kind: str) -> Cell:
-    return Quantity(value, "elements" if kind == "cached elements" else kind)
+    return Quantity(value, UNITS.get(kind, kind))
 
 
 def _faults_table(title: str, faults: tuple[Fault, ...]) -> Table:
@@ -161,7 +163,7 @@ def _layers(fault: Fault) -> str:
 def _said(amount: int | str | None) -> Cell:
     if amount is None:
         return "nothing"
-    return Quantity(amount, "elements") if isinstance(amount, int) else amount
+    return Quantity(amount, "") if isinstance(amount, int) else amount
 
 
 def _properties_table(title: str, properties: tuple[Property, ...]) -> Table:
@@ -177,7 +179,7 @@ def _properties_table(title: str, properties: tuple[Property, ...]) -> Table:
 def _verdict(item: Property) -> str:
     if item.measured is None:
         return f"NOT TOLD: {item.why}" if item.failed else item.why
-    return "fine" if item.holds else "TOO MUCH"
+    return f"{'fine' if item.holds else 'TOO MUCH'}{f', {item.why}' if item.why else ''}"
 
 
 def _notes(model: Architecture, result: Verification) -> list[str]:
@@ -205,7 +207,7 @@ def _data(model: Architecture, result: Verification) -> dict[str, Any]:
                 "measured": item.measured,
                 "bound": item.bound,
                 "within_bound": None if item.measured is None and item.holds else item.holds,
-                **({"note": item.why} if item.measured is None else {}),
+                **({"note": item.why} if item.why else {}),
             }
             for item in result.properties
         ],
@@ -215,7 +217,7 @@ def _data(model: Architecture, result: Verification) -> dict[str, Any]:
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
-    parameters, flops, cached = phase.compared
+    parameters, flops, cached, buffers = phase.compared
     return {
         "phase": phase.name,
         "workload": asdict(phase.workload),
@@ -228,4 +230,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
         "cache_paths": cached.paths,
         "stated_cache_elements": cached.stated,
         "recorded_cache_elements": cached.recorded,
+        "buffer_paths": buffers.paths,
+        "stated_buffers": buffers.stated,
+        "recorded_buffers": buffers.recorded,
     }

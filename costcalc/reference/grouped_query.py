@@ -18,7 +18,8 @@ from costcalc.reference.tape import Scope
 
 def split_heads(x: Array, heads: int) -> Array:
     """(B, T, heads·H) -> (B, heads, T, H): each head reads H of the numbers (arXiv 1706.03762, section 3.2.2)."""
-    if x.ndim != 3 or x.shape[-1] % heads:
+    x = np.asarray(x)
+    if x.ndim != 3 or heads < 1 or x.shape[-1] % heads:
         raise ValueError(f"(B, T, heads·H) is needed, with {heads} heads, not {x.shape}")
     batch, tokens, width = x.shape
     return x.reshape(batch, tokens, heads, width // heads).transpose(0, 2, 1, 3)
@@ -26,6 +27,7 @@ def split_heads(x: Array, heads: int) -> Array:
 
 def join_heads(x: Array) -> Array:
     """(B, heads, T, H) -> (B, T, heads·H): the heads' outputs beside each other (arXiv 1706.03762, section 3.2.2)."""
+    x = np.asarray(x)
     if x.ndim != 4:
         raise ValueError(f"(B, heads, T, H) is needed, not {x.shape}")
     batch, heads, tokens, head_dim = x.shape

@@ -37,8 +37,10 @@ def rope(
         raise ValueError(f'pairs are "halves" or "adjacent", not {pairs!r}')
     x = floats(x)
     rotated = x.shape[-1] if rotary_dim is None else rotary_dim
-    if not 0 < rotated <= x.shape[-1] or not theta > 0:
-        raise ValueError(f"of {x.shape[-1]} numbers {rotated} cannot turn, or theta {theta} is not above 0")
+    if not 0 < rotated <= x.shape[-1]:
+        raise ValueError(f"of {x.shape[-1]} numbers {rotated} cannot turn")
+    if not theta > 0:
+        raise ValueError(f"theta is above 0, not {theta}")
     rotated -= rotated % 2  # R
     angles = np.asarray(positions)[..., None] * theta ** (-np.arange(0, rotated, 2) / rotated)  # (T, R/2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)  # (T, R/2) each

@@ -26,6 +26,8 @@ class Request:
         new: (..., T, H). Result: (..., held + T, H).
         """
         held = self.arrays.get(path)
+        if held is not None and (*held.shape[:-2], held.shape[-1]) != (*new.shape[:-2], new.shape[-1]):
+            raise ValueError(f"{path} holds {held.shape}, and {new.shape} is of another batch or model")
         seen = new if held is None else np.concatenate([held, new], axis=-2)  # (..., held + T, H)
         dropped = 0 if self.kept is None else new.shape[-2] - self.kept
         stays = seen[..., : seen.shape[-2] - dropped, :]

@@ -24,8 +24,8 @@ def soft_cap(x: Array, cap: float | None) -> Array:
     """cap · tanh(x / cap): almost x while x is small, never beyond ±cap (Gemma-2, arXiv 2408.00118); None: x."""
     if cap is None:
         return floats(x)
-    if not cap > 0:
-        raise ValueError(f"a cap is above 0, not {cap}")
+    if not 0 < cap < math.inf:
+        raise ValueError(f"a cap is a number above 0, not {cap}")
     return cap * np.tanh(floats(x) / cap)
 
 
@@ -42,7 +42,7 @@ def visible(queries: int, keys: int, *, causal: bool = False, window: int | None
     """
     if causal and queries > keys:
         raise ValueError(f"{queries} queries cannot be the last of {keys} positions")
-    if window is not None and (window != int(window) or window < 1 or not causal):
+    if window is not None and (not isinstance(window, int | np.integer) or window < 1 or not causal):
         raise ValueError(f"a window is a whole number of at least 1, and goes with causal=True: {window}")
     query = np.arange(keys - queries, keys)[:, None]  # (T, 1)
     key = np.arange(keys)[None, :]  # (1, S)
@@ -79,11 +79,20 @@ def attention(
     (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H).
     """
     q, k, v = floats(q), floats(k), floats(v)
-    if min(q.ndim, k.ndim, v.ndim) < 2 or q.shape[-1] != k.shape[-1] or k.shape[-2] != v.shape[-2]:
-        shapes = f"q {q.shape}, k {k.shape}, v {v.shape}"
-        raise ValueError(f"(..., T, H), (..., S, H) and (..., S, any) are needed, not {shapes}")
+    _check_shapes(q.shape, k.shape, v.shape)
     scores = q @ k.swapaxes(-1, -2)  # (..., T, H) x (..., H, S) -> (..., T, S)
     seen = visible(q.shape[-2], k.shape[-2], causal=causal, window=window)  # (T, S)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     weights = attention_weights(scores, scale=scale, softcap=softcap, seen=seen)  # (..., T, S)
     return weights @ v, weights  # (..., T, S) x (..., S, any)
+
+
+def _check_shapes(q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...]) -> None:
+    """ValueError where queries, keys and values do not go together."""
+    fits = min(len(q), len(k), len(v)) >= 2 and q[-1] == k[-1] and k[-2] == v[-2] > 0
+    try:
+        np.broadcast_shapes(q[:-2], k[:-2], v[:-2])
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"(..., T, H), (..., S, H) and (..., S, any) are needed, not q {q}, k {k}, v {v}")

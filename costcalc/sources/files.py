@@ -45,12 +45,12 @@ def is_file(path: str) -> bool:
 
 def _stdin() -> bytes:
     if sys.stdin is None:
-        raise CostcalcError("closed", where="standard input", hint="cat model.yaml | costcalc params -")
+        raise CostcalcError("closed", where="standard input", hint="cat model.yaml | costcalc COMMAND -")
     try:
         return sys.stdin.buffer.read(MOST_BYTES + 1)
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-        raise CostcalcError(reason, where="standard input", hint="cat model.yaml | costcalc params -") from None
+        raise CostcalcError(reason, where="standard input", hint="cat model.yaml | costcalc COMMAND -") from None
 
 
 def _pipe(path: Path) -> bytes:

@@ -10,6 +10,9 @@ from costcalc.inventory import Inventory, Matmul, Record, Weight, Workload, grou
 from costcalc.reference.tape import Tape
 
 KINDS = ("parameters", "FLOPs", "cached elements")
+BUFFER = "buffer"
+PARTS = (*((kind, kind, False) for kind in KINDS), ("buffers", "parameters", True))
+"""What is added up: its name, the kind that it is of, and whether it is the buffers among them."""
 Amount = tuple[int, str]
 """How many, and what else must agree: a parameter's role, the weight that a matmul multiplies by."""
 Amounts = dict[str, dict[str, Amount]]
@@ -35,7 +38,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Totals of one kind in one phase: how many paths, and what both sides add up to."""
+    """Totals of one kind in one phase, buffers apart from parameters: how many paths, what both sides add up to."""
 
     kind: str
     paths: int
@@ -46,10 +49,7 @@ class Compared:
 def compare(inventory: Inventory, workload: Workload, tape: Tape, *, phase: str) -> tuple[list[Compared], list[Fault]]:
     """Every parameter, matmul and cached array of one pass; the workload is what the pass was given."""
     told, done = stated(inventory, workload), recorded(tape)
-    totals = [
-        Compared(kind, len(told[kind].keys() | done[kind].keys()), _total(told[kind]), _total(done[kind]))
-        for kind in KINDS
-    ]
+    totals = [_compared(name, *(_part(amounts, kind, held) for amounts in (told, done))) for name, kind, held in PARTS]
     differing = [fault for kind in KINDS for fault in _differences(kind, told[kind], done[kind], phase)]
     return totals, _wrong_depths(inventory, phase) + merged(differing, inventory.layout)
 
@@ -123,8 +123,13 @@ def _of_one_layer(record: Record, workload: Workload) -> tuple[str, int]:
     return KINDS[2], record._replace(times=1).elements(workload)
 
 
-def _total(amounts: Mapping[str, Amount]) -> int:
-    return sum(amount for amount, _ in amounts.values())
+def _part(amounts: Amounts, kind: str, is_buffer: bool) -> dict[str, int]:
+    """The amount at each path."""
+    return {path: amount for path, (amount, tag) in amounts[kind].items() if (tag == BUFFER) == is_buffer}
+
+
+def _compared(name: str, told: dict[str, int], done: dict[str, int]) -> Compared:
+    return Compared(name, len(told.keys() | done.keys()), sum(told.values()), sum(done.values()))
 
 
 def _differences(kind: str, told: dict[str, Amount], done: dict[str, Amount], phase: str) -> Iterator[Fault]:

@@ -16,8 +16,8 @@ Number = int | float
 class Property:
     """Something that may not happen, and by how much it does.
 
-    measured: None where it does not apply or cannot be told, and `why` then. bound: the most that rounding may make of
-    it; 0 is exactly. failed: it cannot be told, and that is no good sign.
+    measured: None where it does not apply or cannot be told. why: the reason, or what is left out. bound: the most that
+    rounding may make of it; 0 is exactly. failed: it cannot be told, and that is no good sign.
     """
 
     name: str
@@ -79,10 +79,18 @@ def cached_equals_full(errors: list[float]) -> Property:
     return Property("cached decoding differs from the full pass", float(np.max(errors)), LAYER_ROUNDING)
 
 
-def not_finite(*properties: Property) -> list[Property]:
-    """The same properties, which cannot be told: the numbers of the pass have left the range of float32."""
-    why = "the numbers of the pass overflow float32"
-    return [p if p.why else Property(p.name, None, p.bound, why, failed=True) for p in properties]
+def tellable(properties: list[Property], *, finite: bool) -> list[Property]:
+    """The same properties; one that was measured as no number cannot be told, and none can if the pass is not finite.
+
+    finite: whether all outputs of the pass are numbers.
+    """
+    why = "numbers of the pass are not finite in float32"
+    return [
+        Property(p.name, None, p.bound, why, failed=True)
+        if p.measured is not None and not (finite and np.isfinite(p.measured))
+        else p
+        for p in properties
+    ]
 
 
 def prefill_is_decode(inventory: Inventory, recorded: int, tokens: int) -> Property:

@@ -15,6 +15,7 @@ STARTS = (3, 102, 8191)
 """Where the same text stands once more."""
 LEAST_THETA = 1e-4
 """Angles are positions over powers of theta: with a smaller one they exceed 10^8, and rounding what is bound."""
+TOO_SMALL = f"theta is below {LEAST_THETA}: rounding loses such angles"
 OWN_FACTORS = ("scale", "softcap")
 """Left out, so that scores are of the order of 1 and their rounding is bound."""
 OFFSETS, LENGTHS = "attention at the same RoPE offsets differs", "RoPE changes lengths of keys"
@@ -31,14 +32,17 @@ def rotations(turned: list[tuple[Fields, Fields]], *, d_model: int, arena: Arena
         return [Property(name, None, bound, "no layer has rotary positions") for name, bound in bounds.items()]
     told = [(attention, positions) for attention, positions in turned if positions["theta"] >= LEAST_THETA]
     if not told:
-        why = f"theta is below {LEAST_THETA}: angles of such positions are lost in rounding"
-        return [Property(name, None, bound, why) for name, bound in bounds.items()]
+        return [Property(name, None, bound, TOO_SMALL) for name, bound in bounds.items()]
     found = [_shifted(attention, positions, d_model, arena) for attention, positions in told]
     if not all(turns for _, _, turns in found):
         why = "positions change no key"
         return [Property(name, None, bound, why, failed=True) for name, bound in bounds.items()]
+    left_out = "" if len(told) == len(turned) else f"but not where {TOO_SMALL}"
     offsets, lengths = (float(np.max(errors)) for errors in list(zip(*found, strict=True))[:2])
-    return [Property(OFFSETS, offsets, bounds[OFFSETS]), Property(LENGTHS, lengths, bounds[LENGTHS])]
+    return [
+        Property(OFFSETS, offsets, bounds[OFFSETS], left_out),
+        Property(LENGTHS, lengths, bounds[LENGTHS], left_out),
+    ]
 
 
 def _shifted(attention: Fields, positions: Fields, d_model: int, arena: Arena) -> tuple[float, float, bool]:

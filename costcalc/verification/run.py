@@ -22,9 +22,9 @@ from costcalc.verification.properties import (
     cached_equals_full,
     distance,
     earlier_unchanged,
-    not_finite,
     prefill_is_decode,
     rows_sum_to_one,
+    tellable,
 )
 from costcalc.verification.rotations import rotations
 
@@ -34,6 +34,8 @@ WINDOW = 5
 """A window that binds within TOKENS, in place of one that would not."""
 LARGEST_ARENA = 2**28
 """Elements, 1 GiB: of a larger matrix that many columns are multiplied at a time."""
+TABLE_ROWS = 512
+"""Of a vocabulary's table at least so many rows are held, where it has them: more than one, so that words differ."""
 LARGEST_ACTIVATIONS = 2**27
 """Numbers of all tokens on the wider side of a matrix, 512 MiB; several such arrays are alive at once."""
 MOST_FLOPS = 10**15
@@ -82,7 +84,12 @@ def verify(arch: Architecture, *, on_progress: Progress | None = None) -> Verifi
     refuse_too_large(arch)
     tokens = tokens_for(arch)
     fields, replaced = binding(arch.model_dump(), tokens)
-    model = Architecture.model_validate(FullForm(fields)) if replaced else arch
+    try:
+        model = Architecture.model_validate(FullForm(fields)) if replaced else arch
+    except ValueError as error:  # a copy with changed fields, which nothing has checked
+        raise CostcalcError(
+            f"{arch.name} is no valid model: {error}", hint="costcalc.load checks what it loads"
+        ) from None
     inventory = model.inventory
     arena = arena_for(model)
     try:
@@ -103,7 +110,8 @@ def _verified(
 ) -> Verification:
     text = np.random.default_rng(1).integers(0, fields["vocab_size"], (1, tokens))  # (B, T)
     changed = text.copy()
-    changed[:, -1] = (changed[:, -1] + 1) % fields["vocab_size"]
+    last = changed[:, -1]
+    changed[:, -1] = np.where(last + 1 < fields["vocab_size"], last + 1, np.maximum(last - 1, 0))  # a row beside it
     request = Request(kept=tokens - 1)
 
     rows: list[Array] = []
@@ -124,7 +132,7 @@ def _verified(
             return then(done, x)
 
         tape = Tape(arena)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with np.errstate(all="ignore"):
             return tape, forward(fields, some, tape=tape, request=request, on_layer=on_layer)
 
     prefill, full = run("prefill", text, Request(), kept)
@@ -146,9 +154,9 @@ def _verified(
         earlier_unchanged(full, logits, tells=fields["vocab_size"] > 1 and fields["d_model"] >= FEW),
         cached_equals_full(errors),
     ]
-    if not all(np.isfinite(array).all() for array in (full, logits, step)):
-        measured = not_finite(*measured)
-    measured += rotations(_rotary(fields), d_model=fields["d_model"], arena=arena)
+    measured = tellable(measured, finite=all(np.isfinite(array).all() for array in (full, logits, step)))
+    with np.errstate(all="ignore"):
+        measured += tellable(rotations(_rotary(fields), d_model=fields["d_model"], arena=arena), finite=True)
     measured.append(prefill_is_decode(inventory, sum(prefill.flops().values()), tokens))
     return Verification(tuple(phases), tuple(told_once(faults)), tuple(measured), replaced, arena.numbers.nbytes)
 
@@ -188,9 +196,14 @@ def _rotary(fields: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]
 
 
 def arena_for(model: Architecture) -> Arena:
-    """As large as the largest parameter that is not a table, as far as LARGEST_ARENA allows."""
-    largest = max(prod(weight.axes.values()) for weight in model.inventory.weights if not weight.table)
+    """As large as the largest parameter, of a table TABLE_ROWS rows, as far as LARGEST_ARENA allows."""
+    largest = max(_held(weight) for weight in model.inventory.weights)
     return Arena(min(largest, LARGEST_ARENA), deviation=float(model.d_model) ** -0.5)
+
+
+def _held(weight: Weight) -> int:
+    rows, *width = weight.axes.values()
+    return (min(rows, TABLE_ROWS) if weight.table else rows) * prod(width)
 
 
 def refuse_too_large(arch: Architecture) -> None:

@@ -157,6 +157,66 @@ def test_a_difference_that_is_written_to_a_file_is_said_on_standard_error_too(cl
     assert json.loads(file.read_text("utf-8"))["verified"] is False
 
 
+@pytest.mark.parametrize("form", ["json", "csv", "table"])
+def test_numbers_that_are_none_are_an_answer(cli, tmp_path, form):
+    file = tmp_path / "none.yaml"
+    file.write_text(
+        """vocab_size: 19
+d_model: 6
+norm: rmsnorm
+positions: rope
+layers:
+  - attention: {heads: 6, head_dim: 1, qk_norm: {kind: per_head, norm: {kind: layernorm, eps: 1.0e-300, bias: false}}}
+"""
+    )
+    code, out, err = cli("verify", file, "--format", form)
+    assert (code, err) == (1, "")
+    assert "numbers of the pass are not finite in float32" in out
+    assert "nan" not in out.lower()
+
+
+def test_what_a_law_leaves_out_is_said(fine, tmp_path):
+    file = tmp_path / "theta.yaml"
+    file.write_text(
+        """vocab_size: 19
+d_model: 6
+norm: rmsnorm
+positions: rope
+layers:
+  - attention: {heads: 3}
+  - {attention: {heads: 3}, positions: {theta: 1.0e-30}}
+"""
+    )
+    why = "but not where theta is below 0.0001: rounding loses such angles"
+    assert fine("verify", file).count(f"  fine, {why}\n") == 2
+    properties = json.loads(fine("verify", file, "--json"))["properties"]
+    assert [item["within_bound"] for item in properties if item.get("note") == why] == [True, True]
+
+
+def test_buffers_have_a_row_of_their_own(fine, tmp_path):
+    file = tmp_path / "stored.yaml"
+    file.write_text(
+        """vocab_size: 19
+d_model: 13
+norm: rmsnorm
+positions: {kind: sinusoidal, stored: buffer, length: 50}
+layers:
+  - feed_forward: {d_ff: 7}
+"""
+    )
+    assert re.search(r"\nprefill: buffers +1 +650 +650\n", fine("verify", file))
+    prefill, _ = json.loads(fine("verify", file, "--json"))["phases"]
+    assert (prefill["buffer_paths"], prefill["stated_buffers"], prefill["recorded_buffers"]) == (1, 650, 650)
+
+
+def test_differing_amounts_have_no_unit_but_their_kind(cli, tiny, more_kv_heads):
+    rows = list(csv.DictReader(io.StringIO(cli("verify", tiny, "--format", "csv")[1])))
+    differing = [row for row in rows if row["section"] == "differs"]
+    assert len(differing) == 8
+    assert {row["unit"] for row in differing} == {""}
+    assert {row["kind"] for row in differing} == {"parameters", "FLOPs", "cached elements"}
+
+
 def test_programs_read_all_digits_of_what_was_measured(fine, tiny):
     rows = {row["quantity"]: row for row in csv.DictReader(io.StringIO(fine("verify", tiny, "--format", "csv")))}
     shown = rows["cached decoding differs from the full pass"]["by"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from costcalc.architecture.feed_forward import Dense, Gated
-from costcalc.reference import ACTIVATIONS
+from costcalc.reference import ACTIVATIONS, gelu
 
 POINTS = np.arange(-7, 7, 0.37).reshape(2, 19)
 
@@ -97,3 +97,10 @@ def test_there_is_one_for_each_name_that_a_model_may_give(part):
         assert part(d_ff=37, activation=name).activation == name
     (schema,) = [inner["enum"] for key, inner in part.model_json_schema()["properties"].items() if key == "activation"]
     assert set(schema) == set(ACTIVATIONS) == set(FORMULAS)
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 7, 21, 22])
+def test_an_error_function_in_parts_is_the_same(monkeypatch, at_once):
+    monkeypatch.setattr("costcalc.reference.activations.ERF_AT_ONCE", at_once)
+    x = np.linspace(-3, 3, 21).reshape(3, 7)
+    assert gelu(x).tolist() == [[v * (1 + math.erf(v / math.sqrt(2))) / 2 for v in row] for row in x.tolist()]

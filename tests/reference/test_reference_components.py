@@ -165,9 +165,9 @@ def test_what_is_recorded_is_what_is_stated(case):
         totals, found = compare(arch.inventory, workload, tape, phase="phase")
         assert found == []
         assert [total.stated for total in totals] == [total.recorded for total in totals]
-        parameters, flops, cached = (total.recorded for total in totals)
-        buffers = sum(elements for elements, role in tape.parameters.values() if role == "buffer")
-        assert parameters - buffers == costcalc.parameters(arch).total
+        parameters, flops, cached, buffers = (total.recorded for total in totals)
+        assert parameters == costcalc.parameters(arch).total
+        assert buffers == costcalc.parameters(arch).buffers
         assert flops == costcalc.flops(arch, workload).forward
         context = workload.past_tokens + workload.new_tokens
         assert cached == costcalc.kv_cache(arch, context, batch=workload.batch).elements

@@ -204,7 +204,7 @@ def test_the_mean_of_one_value_is_that_value(place):
 
 
 def test_heads_of_other_shapes_are_refused():
-    for shape, heads in (((3, 30), 5), ((2, 3, 30), 7)):
+    for shape, heads in (((3, 30), 5), ((2, 3, 30), 7), ((2, 3, 30), 0)):
         with pytest.raises(ValueError, match=r"\(B, T, heads·H\) is needed, with . heads"):
             split_heads(np.ones(shape), heads)
     with pytest.raises(ValueError, match=r"\(B, heads, T, H\) is needed, not \(2, 3, 30\)"):

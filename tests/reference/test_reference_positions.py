@@ -198,7 +198,15 @@ def test_every_kind_is_in_both_tables():
     assert set(ADDED) == set(TURNED) == {"none", "learned", "sinusoidal", "rope"}
 
 
-@pytest.mark.parametrize("fields", [{"rotary_dim": 8}, {"rotary_dim": 0}, {"theta": 0}, {"theta": -1e4}])
-def test_a_rotation_that_cannot_be_is_refused(fields):
-    with pytest.raises(ValueError, match=r"of 7 numbers . cannot turn, or theta .* is not above 0"):
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rotary_dim": 8}, "of 7 numbers 8 cannot turn"),
+        ({"rotary_dim": 0}, "of 7 numbers 0 cannot turn"),
+        ({"theta": 0}, "theta is above 0, not 0"),
+        ({"theta": -7.5}, "theta is above 0, not -7.5"),
+    ],
+)
+def test_a_rotation_that_cannot_be_is_refused(fields, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
         rope(np.ones((3, 7)), np.arange(3), **fields)

@@ -111,3 +111,11 @@ def test_what_is_kept_is_said_for_one_pass():
         forward(fields, np.zeros((1, 11), int), tape=Tape(Arena(300, deviation=0.1)), request=request)
         assert request.past == expected
         assert request.kept is None
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 1, 7), (2, 5, 1, 7), (2, 3, 1, 5), (3, 1, 7)])
+def test_a_request_of_another_batch_or_model_is_refused(shape):
+    request = Request()
+    request.extended("k_cache", np.ones((2, 3, 11, 7)), window=None)
+    with pytest.raises(ValueError, match=r"k_cache holds \(2, 3, 11, 7\), and .* is of another batch or model"):
+        request.extended("k_cache", np.ones(shape), window=None)

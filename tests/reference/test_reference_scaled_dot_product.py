@@ -208,6 +208,8 @@ def test_dtype_stays(dtype):
         ((5, 7), (5, 7), (3, 7)),  # fewer values than keys
         ((7,), (5, 7), (5, 7)),
         ((2, 5, 7), (2, 7), (2, 5, 7)),  # one key
+        ((6, 5, 7), (2, 5, 7), (2, 5, 7)),  # six query heads on two key heads, without an axis of their own
+        ((5, 7), (0, 7), (0, 7)),
     ],
 )
 def test_shapes_that_do_not_fit_are_said(q, k, v):
@@ -216,7 +218,7 @@ def test_shapes_that_do_not_fit_are_said(q, k, v):
     assert str(raised.value) == f"(..., T, H), (..., S, H) and (..., S, any) are needed, not q {q}, k {k}, v {v}"
 
 
-@pytest.mark.parametrize("cap", [0, -1.5, math.nan])
+@pytest.mark.parametrize("cap", [0, -1.5, math.nan, math.inf])
 def test_a_cap_that_is_none(cap):
-    with pytest.raises(ValueError, match="a cap is above 0"):
+    with pytest.raises(ValueError, match="a cap is a number above 0"):
         soft_cap(np.ones(3), cap)

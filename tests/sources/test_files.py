@@ -131,7 +131,7 @@ def test_standard_input_that_is_closed(monkeypatch):
     monkeypatch.setattr("sys.stdin", None)
     error = _refused("-")
     assert (error.what, error.where) == ("closed", "standard input")
-    assert error.hint.endswith("costcalc params -")
+    assert error.hint.endswith("costcalc COMMAND -")
 
 
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path, monkeypatch):

@@ -63,7 +63,7 @@ def test_nothing_differs_in_the_prefill_nor_in_the_step_after_it(passes):
 
 def test_the_totals_of_both_sides(passes):
     totals, _ = compare(MODEL.inventory, PREFILL, passes[0], phase="prefill")
-    assert [total.kind for total in totals] == list(KINDS)
+    assert [total.kind for total in totals] == [*KINDS, "buffers"]
     # A layer: q and output 13·30 = 390 each, k and v 13·10 = 130 each, up and down 13·37 = 481 each, two norms 2·2·13;
     #   4·(780 + 260 + 962 + 52) + final norm 26 + table 19·13 = 247: 4·2,054 + 273 = 8,489.
     # Paths: a layer has 4 + 2 matrices and 4 norm vectors, and outside there are table, gain and bias: 4·10 + 3.
@@ -73,6 +73,15 @@ def test_the_totals_of_both_sides(passes):
     assert totals[1] == Compared("FLOPs", 33, 544_830 + 72_360, 544_830 + 72_360)
     # 2·K·H = 20 numbers a token, 3 sequences: 3·20·(11 + 3·5).
     assert totals[2] == Compared("cached elements", 8, 1_560, 1_560)
+    assert totals[3] == Compared("buffers", 0, 0, 0)
+
+
+def test_buffers_are_added_up_apart_from_parameters(passes):
+    """The final norm's 13 numbers as a buffer that the pass does not have: 8,489 - 13 parameters are stated."""
+    totals, found = compare(changed("decoder.final_norm", role="buffer"), PREFILL, passes[0], phase="prefill")
+    assert totals[0] == Compared("parameters", 43, 8_476, 8_489)
+    assert totals[3] == Compared("buffers", 1, 13, 0)
+    assert found == [Fault(("prefill",), "role", "decoder.final_norm", (), "buffer", "trainable")]
 
 
 @pytest.mark.parametrize(

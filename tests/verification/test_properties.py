@@ -7,9 +7,9 @@ from costcalc.verification.properties import (
     cached_equals_full,
     distance,
     earlier_unchanged,
-    not_finite,
     prefill_is_decode,
     rows_sum_to_one,
+    tellable,
 )
 
 FULL = np.array([[[1.0, -2.0], [3.0, 4.0], [-5.0, 6.0]]], np.float32)
@@ -65,11 +65,20 @@ def test_cached_decoding_misses_by_its_worst_layer():
     assert not cached_equals_full([1e-6, float("nan"), 0.0]).holds
 
 
-def test_numbers_out_of_range_cannot_be_told_and_fail():
-    (told,) = not_finite(Property("p", float("inf"), 0))
-    assert (told.measured, told.holds) == (None, False)
-    does_not_apply = Property("p", None, 0, "no layer has attention")
-    assert not_finite(does_not_apply) == [does_not_apply]
+@pytest.mark.parametrize("finite", [True, False])
+@pytest.mark.parametrize("measured", [float("inf"), float("nan")])
+def test_numbers_that_are_none_cannot_be_told_and_fail(measured, finite):
+    (told,) = tellable([Property("p", measured, 0.5)], finite=finite)
+    assert (told.measured, told.bound, told.holds) == (None, 0.5, False)
+    assert told.why == "numbers of the pass are not finite in float32"
+
+
+def test_a_number_of_a_pass_that_is_not_finite_cannot_be_told():
+    holds, does_not_apply = Property("p", 0.0, 0), Property("p", None, 0, "no layer has attention")
+    assert tellable([holds, does_not_apply], finite=True) == [holds, does_not_apply]
+    told, same = tellable([holds, does_not_apply], finite=False)
+    assert not told.holds
+    assert same == does_not_apply
 
 
 def test_prefill_against_steps():

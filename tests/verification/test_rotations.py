@@ -54,6 +54,12 @@ def test_angles_that_rounding_loses_are_not_measured(theta, holds):
         assert item.holds
 
 
+def test_attentions_that_are_left_out_are_said():
+    found = measured((ATTENTION, ROPE), (ATTENTION, ROPE | {"theta": 1e-30}))
+    assert all(item.holds and item.measured is not None for item in found)
+    assert {item.why for item in found} == {"but not where theta is below 0.0001: rounding loses such angles"}
+
+
 def test_without_rotations_nothing_is_measured():
     assert [(item.measured, item.holds) for item in measured()] == [(None, True), (None, True)]
 

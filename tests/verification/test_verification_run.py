@@ -240,6 +240,69 @@ def test_a_vocabulary_of_one_entry_has_no_other_token():
     assert values["a later token changes earlier logits"] is None
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # The largest matrix is smaller than two rows of the vocabulary's table, or holds a multiple of few rows.
+        {"vocab_size": 101, "d_model": 16, "layers": [{"attention": {"heads": 1, "head_dim": 1}}]},
+        {"vocab_size": 101, "d_model": 256, "layers": [{"feed_forward": {"kind": "gated", "d_ff": 1}}]},
+        {"vocab_size": 3, "d_model": 8, "layers": [{"attention": {"heads": 1, "head_dim": 2}}]},
+        {"vocab_size": 2, "d_model": 8, "layers": [{"attention": {"heads": 1, "head_dim": 2}}]},
+        {"vocab_size": 50_000, "d_model": 17, "layers": [{"attention": {"heads": 1, "head_dim": 1}}]},
+    ],
+)
+def test_words_differ_however_small_the_matrices_are(changes):
+    result = verify(small(block={}, **changes))
+    assert result.agrees
+    assert measured(result)["a later token changes earlier logits"] == 0
+
+
+@pytest.mark.parametrize("vocab_size", [2, 3, 19])
+def test_the_changed_token_is_a_neighbour(monkeypatch, vocab_size):
+    seen = []
+
+    def pass_(fields, tokens, **more):
+        seen.append(tokens.copy())
+        return forward(fields, tokens, **more)
+
+    monkeypatch.setattr("costcalc.verification.run.forward", pass_)
+    verify(small(vocab_size=vocab_size))
+    text, changed, step = seen
+    assert (text[:, :-1] == changed[:, :-1]).all()
+    assert abs(text[0, -1] - changed[0, -1]) == 1
+    assert changed.min() >= 0
+    assert changed.max() < vocab_size
+    assert step == text[:, -1:]
+
+
+def test_a_stored_table_of_sinusoids_that_is_a_buffer_is_no_parameter():
+    """50 rows of 13 numbers."""
+    model = small(positions={"kind": "sinusoidal", "stored": "buffer", "length": 50})
+    result = verify(model)
+    assert result.agrees
+    parameters, *_, buffers = result.phases[0].compared
+    assert parameters.recorded == costcalc.parameters(model).total
+    assert buffers.stated == buffers.recorded == costcalc.parameters(model).buffers == 650
+
+
+def test_numbers_that_are_none_are_said_and_warn_of_nothing(recwarn):
+    """An eps that float32 does not have: a head of one number, centred, is 0 / 0."""
+    norm = {"kind": "layernorm", "eps": 1e-300, "bias": False}
+    attention = {"heads": 6, "head_dim": 1, "qk_norm": {"kind": "per_head", "norm": norm}}
+    result = verify(small(layers=[{"attention": attention}]))
+    assert not result.agrees
+    assert result.faults == ()
+    assert broken(result) == [item.name for item in result.properties[:-1]]
+    assert {item.why for item in result.properties[:-1]} == {"numbers of the pass are not finite in float32"}
+    assert not recwarn.list
+
+
+def test_a_copy_that_is_no_valid_model_is_refused():
+    layers = [{"attention": {"heads": 1, "window": 4096}}]
+    with pytest.raises(CostcalcError, match="is no valid model"):
+        verify(small(layers=layers).model_copy(update={"vocab_size": 0}))
+
+
 def test_windows_bind_in_a_short_text_too():
     layers = [{"attention": {"heads": 6, "head_dim": 5, "window": 4096}}]
     result = verify(small(positions={"kind": "learned", "length": 3}, layers=layers, block={}))
