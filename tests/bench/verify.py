@@ -19,7 +19,7 @@ import numpy as np
 import costcalc
 from costcalc.reference import Tape, forward
 from costcalc.reference.tape import Product
-from costcalc.verification.run import arena_for, binding
+from costcalc.verification.limits import arena_for, binding
 
 TOKENS = 11
 

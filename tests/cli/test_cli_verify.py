@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from costcalc.cli.verify import Progress
 from costcalc.reference import forward
 
 
@@ -23,7 +24,7 @@ def more_kv_heads(monkeypatch):
             layer["attention"]["kv_heads"] = None
         return forward(fields, tokens, **more)
 
-    monkeypatch.setattr("costcalc.verification.run.forward", pass_)
+    monkeypatch.setattr("costcalc.verification.passes.forward", pass_)
 
 
 def without_measures(text):
@@ -107,6 +108,37 @@ def test_a_difference_is_exit_code_1_with_the_paths(cli, tiny, more_kv_heads):
     ]
 
 
+def test_a_difference_shows_which_side_is_which(cli, tiny, more_kv_heads):
+    """The pass has 6 key and value heads for 2: 3 layers of 2·13·4·5 parameters more, 8,177 + 1,560."""
+    _, out, _ = cli("verify", tiny)
+    assert re.search(r"\nprefill: parameters +31 +8,177 +8\.18 K +9,737 +9\.74 K\n", out)
+    prefill, decode = json.loads(cli("verify", tiny, "--json")[1])["phases"]
+    assert (prefill["stated_parameters"], prefill["recorded_parameters"]) == (8_177, 9_737)
+    # Two products of 11 tokens, or of one, by the new columns; 2·3·4·5·11 numbers more in the caches.
+    assert prefill["recorded_flops"] - prefill["stated_flops"] == 2 * 11 * 1_560
+    assert decode["recorded_flops"] - decode["stated_flops"] == 2 * 1_560
+    assert decode["recorded_cache_elements"] - decode["stated_cache_elements"] == 1_320
+
+
+def test_what_cannot_be_told_is_a_no(cli, tiny, monkeypatch):
+    def blind(fields, tokens, **more):
+        return forward(fields, 0 * tokens, **more)
+
+    monkeypatch.setattr("costcalc.verification.passes.forward", blind)
+    code, out, _ = cli("verify", tiny)
+    assert code == 1
+    assert "  NOT TOLD: the changed token changes nothing, not even its own logits\n" in out
+    properties = json.loads(cli("verify", tiny, "--json")[1])["properties"]
+    assert [item["within_bound"] for item in properties if item["measured"] is None] == [False, None, None]
+
+
+def test_a_model_that_is_too_large_is_refused_before_any_runs(refused, tiny, tmp_path, monkeypatch):
+    file = tmp_path / "huge.yaml"
+    file.write_text("vocab_size: 19\nd_model: 1000000000\nnorm: rmsnorm\nlayers:\n  - {feed_forward: {d_ff: 7}}\n")
+    monkeypatch.setattr("costcalc.verification.verify", None)
+    refused("verify", tiny, file)
+
+
 def test_a_difference_in_json(cli, tiny, more_kv_heads):
     code, out, _ = cli("verify", tiny, "--json")
     assert code == 1
@@ -127,7 +159,7 @@ def test_a_broken_law_is_exit_code_1(cli, tiny, monkeypatch):
     def leaking(fields, tokens, **more):
         return forward(fields, tokens, **more) * (1 + int(tokens[0, -1]))
 
-    monkeypatch.setattr("costcalc.verification.run.forward", leaking)
+    monkeypatch.setattr("costcalc.verification.passes.forward", leaking)
     code, out, _ = cli("verify", tiny)
     assert code == 1
     assert out.startswith("tiny: NOT verified, 1 broken law\n")
@@ -241,7 +273,7 @@ def test_one_of_several_that_differs_is_exit_code_1(cli, tiny, monkeypatch):
     def pass_(fields, tokens, **more):
         return forward({**fields, "tie_embeddings": False}, tokens, **more)
 
-    monkeypatch.setattr("costcalc.verification.run.forward", pass_)
+    monkeypatch.setattr("costcalc.verification.passes.forward", pass_)
     code, out, _ = cli("verify", tiny, "gpt2")
     assert code == 1
     assert out.startswith("tiny: verified, 65 paths agree in prefill and decode; gpt2: NOT verified, ")
@@ -300,12 +332,26 @@ def test_progress_on_a_terminal(cli, tiny, monkeypatch):
     assert "\n" not in err
 
 
+def test_progress_is_shown_now_and_then_in_one_line_that_the_terminal_has(capsys, monkeypatch):
+    """0.1 s apart; a name in another script and a narrow terminal are no trouble."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    clock = iter([100.0, 100.05, 100.11, 100.2, 100.25])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("costcalc.cli.verify._columns", lambda: 24)
+    progress = Progress("模型")
+    for done in range(1, 6):
+        progress("prefill", done, 5)
+    assert capsys.readouterr().err == "\r??: prefill, layer 1 of\r??: prefill, layer 3 of\r??: prefill, layer 5 of"
+    progress.end()
+    assert capsys.readouterr().err == f"\r{' ' * 23}\r"
+
+
 def test_progress_is_wiped_before_an_error(cli, tiny, monkeypatch):
     def breaks(fields, tokens, *, on_layer, **more):
         on_layer(1, 3, np.zeros((1, 11, 13), np.float32))
         raise MemoryError
 
-    monkeypatch.setattr("costcalc.verification.run.forward", breaks)
+    monkeypatch.setattr("costcalc.verification.passes.forward", breaks)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = cli("verify", tiny)
     assert (code, out) == (2, "")

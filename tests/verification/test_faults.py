@@ -76,6 +76,19 @@ def test_the_totals_of_both_sides(passes):
     assert totals[3] == Compared("buffers", 0, 0, 0)
 
 
+def test_the_totals_say_which_side_is_which(passes):
+    """k with 6 heads stated in the three local layers, 2 run: 3·13·(6 - 2)·5 parameters more, 8,489 + 780."""
+    inventory = changed("decoder.layers.local.attention.k", Weight, axes={"D": 13, "K": 6, "H": 5})
+    totals, _ = compare(inventory, PREFILL, passes[0], phase="prefill")
+    assert totals[0] == Compared("parameters", 43, 9_269, 8_489)
+
+
+def test_a_matmul_by_a_table_outside_its_layer(passes):
+    inventory = changed("decoder.layers.global.feed_forward.up", Matmul, of="decoder.embedding")
+    (fault,) = faults(inventory, passes)
+    assert (fault.stated, fault.recorded) == ("decoder.embedding", "decoder.layers.2.feed_forward.up")
+
+
 def test_buffers_are_added_up_apart_from_parameters(passes):
     """The final norm's 13 numbers as a buffer that the pass does not have: 8,489 - 13 parameters are stated."""
     totals, found = compare(changed("decoder.final_norm", role="buffer"), PREFILL, passes[0], phase="prefill")

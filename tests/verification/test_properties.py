@@ -28,7 +28,7 @@ def test_rows():
     assert rows_sum_to_one([2.4e-7, 0.0, 1.2e-7]) == Property("sums of attention rows differ from 1", 2.4e-7, 1e-5)
     assert not rows_sum_to_one([1.1e-5, 0.0]).holds
     assert not rows_sum_to_one([0.0, float("nan"), 0.0]).holds
-    assert rows_sum_to_one([]).measured is None
+    assert rows_sum_to_one([]) == Property("sums of attention rows differ from 1", None, 1e-5, "no layer has attention")
 
 
 def test_a_pass_without_rows_misses_all_of_it():
@@ -49,7 +49,9 @@ def test_a_change_that_changes_nothing_shows_nothing_and_is_a_failure_where_it_s
     assert earlier_unchanged(FULL, FULL.copy(), tells=False).holds
     blind = earlier_unchanged(FULL, FULL.copy(), tells=True)
     assert (blind.measured, blind.holds) == (None, False)
-    assert earlier_unchanged(FULL[:, :1], 2 * FULL[:, :1], tells=True).holds
+    assert blind.why == "the changed token changes nothing, not even its own logits"
+    alone = earlier_unchanged(FULL[:, :1], 2 * FULL[:, :1], tells=True)
+    assert (alone.measured, alone.holds, alone.why) == (None, True, "one token has no earlier one")
 
 
 def test_a_distance_is_a_share_of_the_largest():
@@ -57,6 +59,7 @@ def test_a_distance_is_a_share_of_the_largest():
     assert distance(FULL[:, 2:], np.array([[[-5.0, 5.25]]], np.float32), scale=FULL) == pytest.approx(0.125)
     assert distance(FULL[:, 2:], FULL[:, 2:], scale=FULL) == 0
     assert distance(FULL[:, 2:], 0 * FULL[:, 2:], scale=0 * FULL) == 6
+    assert distance(FULL[:, 2:], FULL[:, 2:] + 0.25, scale=0 * FULL) == 0.25
 
 
 def test_cached_decoding_misses_by_its_worst_layer():

@@ -61,7 +61,9 @@ def test_attentions_that_are_left_out_are_said():
 
 
 def test_without_rotations_nothing_is_measured():
-    assert [(item.measured, item.holds) for item in measured()] == [(None, True), (None, True)]
+    assert [(item.measured, item.holds, item.why) for item in measured()] == [
+        (None, True, "no layer has rotary positions")
+    ] * 2
 
 
 def test_a_head_of_one_number_has_no_pair_to_turn():
@@ -89,6 +91,32 @@ def test_what_is_no_rotation_is_found_in_the_first_attention_and_in_the_second(m
     found = measured((ATTENTION, ROPE), (ATTENTION, PARTIAL))
     assert tuple(item.holds for item in found) == holds
     assert all(item.holds for item in measured((ATTENTION, PARTIAL if only == 1e4 else ROPE)))
+
+
+@pytest.mark.parametrize("wrong", module.STARTS)
+@pytest.mark.parametrize(("factor", "holds"), [(1.5, (False, False)), (1, (False, True))])
+def test_every_place_where_the_text_stands_is_looked_at(monkeypatch, wrong, factor, holds):
+    """Each broken law at one start alone: longer by a half, or turned by squares."""
+
+    def rope(x, p, **fields):
+        if p[0] != wrong:
+            return TRUE_ROPE(x, p, **fields)
+        return TRUE_ROPE(factor * x, p if factor > 1 else p**2, **fields)
+
+    monkeypatch.setattr(positions, "rope", rope)
+    assert tuple(item.holds for item in measured((ATTENTION, ROPE))) == holds
+
+
+def test_keys_that_grow_and_shrink_do_not_cancel(monkeypatch):
+    """Neighbours trade length: the sum over all keys stays, each key's own does not."""
+
+    def rope(x, p, **fields):
+        factors = np.where(np.arange(len(p)) % 2, 1.1, 0.9) if p[0] else np.ones(len(p))
+        return (TRUE_ROPE(x, p, **fields) * factors[:, None]).astype(x.dtype)
+
+    monkeypatch.setattr(positions, "rope", rope)
+    _, lengths = measured((ATTENTION, ROPE))
+    assert lengths.measured > 0.05
 
 
 @pytest.mark.parametrize("forgotten", ["q", "k"])

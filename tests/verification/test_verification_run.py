@@ -7,26 +7,9 @@ import pytest
 
 import costcalc
 from costcalc import CostcalcError
-from costcalc.reference import forward, positions
+from costcalc.reference import block, forward, positions
+from costcalc.reference.feed_forward import FEED_FORWARD
 from costcalc.verification import verify
-from costcalc.verification.run import binding
-
-SMALL = {
-    "vocab_size": 19,
-    "d_model": 13,
-    "norm": "rmsnorm",
-    "positions": "rope",
-    "layers": [
-        {"name": "local", "attention": {"heads": 6, "kv_heads": 2, "head_dim": 5, "window": 3}},
-        {"name": "global", "repeat": 2, "attention": {"heads": 6, "kv_heads": 3, "head_dim": 7}},
-    ],
-    "block": {"feed_forward": {"kind": "gated", "d_ff": 37}},
-}
-
-
-def small(**changes):
-    written = {**copy.deepcopy(SMALL), **changes}
-    return costcalc.load({key: value for key, value in written.items() if value is not None})
 
 
 def measured(result):
@@ -49,12 +32,12 @@ def planted(monkeypatch):
             logits = forward(fields, tokens, tape=tape, request=request, on_layer=on_layer)
             return logits if after is None else after(logits, tokens, tape)
 
-        monkeypatch.setattr("costcalc.verification.run.forward", pass_)
+        monkeypatch.setattr("costcalc.verification.passes.forward", pass_)
 
     return plant
 
 
-def test_a_small_model_agrees_in_prefill_and_decode():
+def test_a_small_model_agrees_in_prefill_and_decode(small):
     result = verify(small())
     assert result.agrees
     assert result.faults == ()
@@ -73,11 +56,11 @@ def test_a_small_model_agrees_in_prefill_and_decode():
     assert prefill.compared[2].recorded == decode.compared[2].recorded == 20 * 3 + 2 * 42 * 11
 
 
-def test_the_public_name():
+def test_the_public_name(small):
     assert costcalc.verify(small()) == verify(small())
 
 
-def test_a_second_run_gives_the_same():
+def test_a_second_run_gives_the_same(small):
     assert verify(small()) == verify(small())
 
 
@@ -110,7 +93,7 @@ def test_presets_in_real_width(preset):
         (lambda fields, request: fields["decoder"].update(final_norm=False), "decoder.final_norm"),
     ],
 )
-def test_a_pass_that_does_something_else_is_found(planted, before, where):
+def test_a_pass_that_does_something_else_is_found(small, planted, before, where):
     planted(before)
     result = verify(small())
     assert not result.agrees
@@ -118,7 +101,7 @@ def test_a_pass_that_does_something_else_is_found(planted, before, where):
     assert {phase for fault in result.faults for phase in fault.phases} == {"prefill", "decode"}
 
 
-def test_a_leak_is_found(planted):
+def test_a_leak_is_found(small, planted):
     """A millionth of the last token in every logit."""
     planted(after=lambda logits, tokens, tape: logits + np.float32(1e-6) * tokens[0, -1])
     result = verify(small())
@@ -127,7 +110,7 @@ def test_a_leak_is_found(planted):
     assert result.faults == ()
 
 
-def test_decoding_at_a_wrong_position_is_found(planted):
+def test_decoding_at_a_wrong_position_is_found(small, planted):
     def later(fields, request):
         request.past += 1 if request.past else 0
 
@@ -135,7 +118,7 @@ def test_decoding_at_a_wrong_position_is_found(planted):
     assert broken(verify(small())) == ["cached decoding differs from the full pass"]
 
 
-def test_decoding_from_a_cache_that_lost_a_token_is_found(planted):
+def test_decoding_from_a_cache_that_lost_a_token_is_found(small, planted):
     def shorter(fields, request):
         request.arrays = {path: held[:, :, 1:] for path, held in request.arrays.items()}
 
@@ -145,7 +128,7 @@ def test_decoding_from_a_cache_that_lost_a_token_is_found(planted):
     assert {fault.phases for fault in result.faults} == {("decode",)}
 
 
-def test_weights_that_do_not_sum_to_one_are_found(planted):
+def test_weights_that_do_not_sum_to_one_are_found(small, planted):
     def unnormed(logits, tokens, tape):
         tape.row_sum_error = 0.01
         return logits
@@ -154,7 +137,7 @@ def test_weights_that_do_not_sum_to_one_are_found(planted):
     assert broken(verify(small())) == ["sums of attention rows differ from 1"]
 
 
-def test_a_pass_whose_rows_nobody_watched_is_found(planted):
+def test_a_pass_whose_rows_nobody_watched_is_found(small, planted):
     def unwatched(logits, tokens, tape):
         tape.row_sum_error = None
         return logits
@@ -163,7 +146,7 @@ def test_a_pass_whose_rows_nobody_watched_is_found(planted):
     assert broken(verify(small())) == ["sums of attention rows differ from 1"]
 
 
-def test_work_that_is_done_in_prefill_only_is_found(planted):
+def test_work_that_is_done_in_prefill_only_is_found(small, planted):
     """A window of 2 in the pass: prefill is no longer the sum of the stated decode steps."""
     planted(lambda fields, request: fields["decoder"]["layers"][0]["attention"].update(window=2))
     result = verify(small())
@@ -172,46 +155,22 @@ def test_work_that_is_done_in_prefill_only_is_found(planted):
     assert broken(result) == ["prefill FLOPs differ from the sum of decode steps"]
 
 
-def test_wide_windows_are_made_to_bind():
-    layers = [
-        {"attention": {"heads": 6, "head_dim": 5, "window": window}} for window in (4096, 11, 10, 7, 128, 1, None)
-    ]
-    model = small(layers=layers, block={})
-    fields, replaced = binding(model.model_dump(), 11)
-    assert replaced == {11: 5, 128: 5, 4096: 5}
-    assert [layer["attention"]["window"] for layer in fields["decoder"]["layers"]] == [5, 5, 10, 7, 5, 1, None]
-    assert model.decoder.layers[0].attention.window == 4096
-    result = verify(model)
-    assert result.agrees
-    assert result.replaced == {11: 5, 128: 5, 4096: 5}
-
-
-def test_windows_inside_patterns_are_made_to_bind():
-    block = {"attention": {"heads": 6, "head_dim": 5}}
-    inner = {"repeat": 2, "pattern": [{"attention": {"window": 512}}, {}]}
-    model = small(layers=None, block=None, decoder={"block": block, "layers": [{"repeat": 3, "pattern": [inner, {}]}]})
-    result = verify(model)
-    assert result.agrees
-    assert result.replaced == {512: 5}
-    assert len(set(model.inventory.layout["decoder"])) == 2
-
-
 @pytest.mark.parametrize("length", [1, 2, 7, 11, 1024])
-def test_a_short_table_of_positions_shortens_the_text(length):
+def test_a_short_table_of_positions_shortens_the_text(small, length):
     result = verify(small(positions={"kind": "learned", "length": length}))
     assert result.agrees
     assert result.phases[0].workload.new_tokens == min(length, 11)
     assert (measured(result)["a later token changes earlier logits"] is None) == (length == 1)
 
 
-def test_a_short_stored_table_of_sinusoids_shortens_the_text_too():
+def test_a_short_stored_table_of_sinusoids_shortens_the_text_too(small):
     result = verify(small(positions={"kind": "sinusoidal", "stored": "buffer", "length": 7}))
     assert result.agrees
     assert result.phases[0].workload.new_tokens == 7
 
 
 @pytest.mark.parametrize("theta", [1e4, 7.0])
-def test_every_rotation_of_a_model_is_measured(monkeypatch, theta):
+def test_every_rotation_of_a_model_is_measured(small, monkeypatch, theta):
     true = positions.rope
 
     def rope(x, p, **fields):
@@ -219,13 +178,12 @@ def test_every_rotation_of_a_model_is_measured(monkeypatch, theta):
 
     monkeypatch.setattr(positions, "rope", rope)
     rotary = {"kind": "rope", "theta": 7.0, "rotary_dim": 4}
-    layers = [SMALL["layers"][0], {**SMALL["layers"][1], "positions": rotary}]
-    assert broken(verify(small(layers=[*layers, {"feed_forward": {"d_ff": 37}}]))) == [
-        "attention at the same RoPE offsets differs"
-    ]
+    attention = {"heads": 6, "kv_heads": 2, "head_dim": 5}
+    layers = [{"attention": attention}, {"attention": attention, "positions": rotary}, {"feed_forward": {"d_ff": 37}}]
+    assert broken(verify(small(layers=layers))) == ["attention at the same RoPE offsets differs"]
 
 
-def test_what_does_not_apply_is_not_measured():
+def test_what_does_not_apply_is_not_measured(small):
     result = verify(small(positions="none", layers=[{"feed_forward": {"d_ff": 37}}], block={}))
     assert result.agrees
     values = measured(result)
@@ -235,9 +193,17 @@ def test_what_does_not_apply_is_not_measured():
     assert result.phases[0].compared[2].paths == 0
 
 
-def test_a_vocabulary_of_one_entry_has_no_other_token():
-    values = measured(verify(small(vocab_size=1)))
-    assert values["a later token changes earlier logits"] is None
+def test_a_vocabulary_of_one_entry_has_no_other_token(small):
+    result = verify(small(vocab_size=1))
+    assert result.agrees
+    assert measured(result)["a later token changes earlier logits"] is None
+
+
+def test_a_width_of_one_need_not_tell_words_apart(small):
+    """LayerNorm makes every number 0."""
+    result = verify(small(d_model=1, norm="layernorm"))
+    assert result.agrees
+    assert measured(result)["a later token changes earlier logits"] is None
 
 
 @pytest.mark.parametrize(
@@ -251,31 +217,13 @@ def test_a_vocabulary_of_one_entry_has_no_other_token():
         {"vocab_size": 50_000, "d_model": 17, "layers": [{"attention": {"heads": 1, "head_dim": 1}}]},
     ],
 )
-def test_words_differ_however_small_the_matrices_are(changes):
+def test_words_differ_however_small_the_matrices_are(small, changes):
     result = verify(small(block={}, **changes))
     assert result.agrees
     assert measured(result)["a later token changes earlier logits"] == 0
 
 
-@pytest.mark.parametrize("vocab_size", [2, 3, 19])
-def test_the_changed_token_is_a_neighbour(monkeypatch, vocab_size):
-    seen = []
-
-    def pass_(fields, tokens, **more):
-        seen.append(tokens.copy())
-        return forward(fields, tokens, **more)
-
-    monkeypatch.setattr("costcalc.verification.run.forward", pass_)
-    verify(small(vocab_size=vocab_size))
-    text, changed, step = seen
-    assert (text[:, :-1] == changed[:, :-1]).all()
-    assert abs(text[0, -1] - changed[0, -1]) == 1
-    assert changed.min() >= 0
-    assert changed.max() < vocab_size
-    assert step == text[:, -1:]
-
-
-def test_a_stored_table_of_sinusoids_that_is_a_buffer_is_no_parameter():
+def test_a_stored_table_of_sinusoids_that_is_a_buffer_is_no_parameter(small):
     """50 rows of 13 numbers."""
     model = small(positions={"kind": "sinusoidal", "stored": "buffer", "length": 50})
     result = verify(model)
@@ -285,7 +233,7 @@ def test_a_stored_table_of_sinusoids_that_is_a_buffer_is_no_parameter():
     assert buffers.stated == buffers.recorded == costcalc.parameters(model).buffers == 650
 
 
-def test_numbers_that_are_none_are_said_and_warn_of_nothing(recwarn):
+def test_numbers_that_are_none_are_said_and_warn_of_nothing(small, recwarn):
     """An eps that float32 does not have: a head of one number, centred, is 0 / 0."""
     norm = {"kind": "layernorm", "eps": 1e-300, "bias": False}
     attention = {"heads": 6, "head_dim": 1, "qk_norm": {"kind": "per_head", "norm": norm}}
@@ -297,33 +245,13 @@ def test_numbers_that_are_none_are_said_and_warn_of_nothing(recwarn):
     assert not recwarn.list
 
 
-def test_a_copy_that_is_no_valid_model_is_refused():
+def test_a_copy_that_is_no_valid_model_is_refused(small):
     layers = [{"attention": {"heads": 1, "window": 4096}}]
     with pytest.raises(CostcalcError, match="is no valid model"):
         verify(small(layers=layers).model_copy(update={"vocab_size": 0}))
 
 
-def test_windows_bind_in_a_short_text_too():
-    layers = [{"attention": {"heads": 6, "head_dim": 5, "window": 4096}}]
-    result = verify(small(positions={"kind": "learned", "length": 3}, layers=layers, block={}))
-    assert result.agrees
-    assert result.replaced == {4096: 2}
-    assert (
-        result.phases[0].compared[1].recorded
-        < verify(
-            small(
-                positions={"kind": "learned", "length": 3},
-                layers=[{"attention": {"heads": 6, "head_dim": 5}}],
-                block={},
-            )
-        )
-        .phases[0]
-        .compared[1]
-        .recorded
-    )
-
-
-def test_numbers_that_overflow_are_no_good_sign_and_counts_are_still_compared(recwarn):
+def test_numbers_that_overflow_are_no_good_sign_and_counts_are_still_compared(small, recwarn):
     layers = [{"norms": "post", "attention": {"heads": 6, "head_dim": 5}}]
     result = verify(small(embedding={"scale": 1e29}, layers=layers, block={}))
     assert result.faults == ()
@@ -331,28 +259,40 @@ def test_numbers_that_overflow_are_no_good_sign_and_counts_are_still_compared(re
     assert not recwarn.list
 
 
+def test_an_overflow_that_a_norm_makes_nothing_of_is_named(small):
+    """The mean square of numbers of 3e19 is infinite, and every row 0: all finite, and none the token's own."""
+    result = verify(small(embedding={"scale": 3e19}))
+    assert "numbers of the pass are not finite in float32" in {item.why for item in result.properties}
+    assert verify(small(embedding={"scale": 1e15})).agrees
+
+
 @pytest.mark.parametrize("phase", [1, 11])
-def test_a_pass_that_gives_no_numbers_is_found(planted, phase):
+def test_a_pass_that_gives_no_numbers_is_found(small, planted, phase):
     """In decode only (1 token), or in prefill only."""
 
     def lost(logits, tokens, tape):
         return logits * np.float32("nan") if tokens.shape[1] == phase else logits
 
     planted(after=lost)
-    assert not verify(small()).agrees
+    result = verify(small())
+    assert broken(result) == [item.name for item in result.properties[:3]]
+    assert {item.why for item in result.properties[:3]} == {"numbers of the pass are not finite in float32"}
 
 
-def test_a_pass_that_ignores_its_tokens_is_found(planted):
+@pytest.mark.parametrize("vocab_size", [2, 3, 19])
+def test_a_pass_that_ignores_its_tokens_is_found(small, planted, vocab_size):
     planted(after=lambda logits, tokens, tape: 0 * logits + 1)
-    assert broken(verify(small())) == ["a later token changes earlier logits"]
+    result = verify(small(vocab_size=vocab_size))
+    assert broken(result) == ["a later token changes earlier logits"]
+    assert measured(result)["a later token changes earlier logits"] is None
 
 
-def test_a_small_error_of_the_decode_step_is_found(planted):
+def test_a_small_error_of_the_decode_step_is_found(small, planted):
     planted(after=lambda logits, tokens, tape: logits * np.float32(1.001 if tokens.shape[1] == 1 else 1))
     assert broken(verify(small())) == ["cached decoding differs from the full pass"]
 
 
-def test_rows_are_watched_in_the_prefill_too(planted):
+def test_rows_are_watched_in_the_prefill_too(small, planted):
     def unnormed(logits, tokens, tape):
         tape.row_sum_error = 0.01 if tokens.shape[1] > 1 else 0.0
         return logits
@@ -361,48 +301,31 @@ def test_rows_are_watched_in_the_prefill_too(planted):
     assert broken(verify(small())) == ["sums of attention rows differ from 1"]
 
 
-def test_a_deep_model_that_blows_rounding_up_is_judged_layer_by_layer():
-    """100 layers with norms on their outputs: rounding of the first grows to more than 1e-4 of the logits."""
-    layers = [{"repeat": 100, "norms": "output", "attention": {"heads": 4}, "feed_forward": {"d_ff": 128}}]
-    assert verify(small(d_model=64, layers=layers, block={})).agrees
-
-
-def test_progress_is_told_layer_by_layer():
-    told = []
-    verify(small(), on_progress=lambda *words: told.append(words))
-    labels = ["prefill", "prefill, last token changed", "decode"]
-    assert told == [(label, done, 3) for label in labels for done in (1, 2, 3)]
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"vocab_size": 10**12},
-        {"d_model": 10**9},
-        {"block": {"feed_forward": {"d_ff": 10**10}}},
-        {"block": {"repeat": 10**4, "feed_forward": {"d_ff": 10**9}}},
-    ],
-)
-def test_a_model_that_does_not_fit_here_is_refused_at_once(changes):
-    with pytest.raises(CostcalcError, match="too large to run here") as caught:
-        verify(small(**changes))
-    assert caught.value.hint
-
-
-def test_a_large_matrix_is_multiplied_in_blocks(monkeypatch):
-    """An arena of 100 numbers: q has 13·30, in blocks of 7 columns; the table of 19·13 in blocks of 7 rows."""
-    whole = verify(small())
-    monkeypatch.setattr("costcalc.verification.run.LARGEST_ARENA", 100)
-    blocks = verify(small())
-    assert blocks.agrees
-    assert blocks.phases == whole.phases
-    assert blocks.arena_bytes < whole.arena_bytes
-
-
-def test_memory_that_is_not_there_is_told(monkeypatch):
+@pytest.mark.parametrize("place", ["costcalc.verification.passes.forward", "costcalc.verification.limits.Arena"])
+def test_memory_that_is_not_there_is_told(small, monkeypatch, place):
     def full(*words, **more):
         raise MemoryError
 
-    monkeypatch.setattr("costcalc.verification.run.forward", full)
+    monkeypatch.setattr(place, full)
     with pytest.raises(CostcalcError, match="does not fit into memory"):
         verify(small())
+
+
+def test_a_kind_without_a_pass_is_refused(small, monkeypatch):
+    monkeypatch.delitem(FEED_FORWARD, "gated")
+    with pytest.raises(CostcalcError, match="cannot be verified: feed-forward of kind gated has no forward pass"):
+        verify(small())
+
+
+def test_rotations_are_measured_in_full_width(small, monkeypatch):
+    widths = []
+    true = block.ATTENTION["grouped_query"]
+
+    def attention(fields, x, at, **more):
+        widths.append(x.shape[-1])
+        return true(fields, x, at, **more)
+
+    monkeypatch.setitem(block.ATTENTION, "grouped_query", attention)
+    assert verify(small()).agrees
+    # Three layers in three passes; two attentions where the text stands at four places.
+    assert widths == [13] * (3 * 3 + 2 * 4)
