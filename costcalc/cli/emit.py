@@ -1,4 +1,4 @@
-"""Reports to standard output or to a file, in the format that was asked for. Nothing else in costcalc prints."""
+"""Reports to standard output or to a file, in the format that was asked for. Nothing else prints an answer."""
 
 from __future__ import annotations
 
@@ -101,12 +101,6 @@ def write(text: str) -> None:
             return  # as in `costcalc presets | head -1`
         reason = f"cannot be written: {error.strerror}"
         raise CostcalcError(reason, where="standard output", hint="make room, or give --output FILE") from None
-
-
-def remark(line: str) -> None:
-    """One line on standard error, where there is one: an answer that is written elsewhere."""
-    if sys.stderr is not None:
-        print(shown_in(line, sys.stderr.encoding or "ascii"), file=sys.stderr)
 
 
 def shown_in(text: str, encoding: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +15,7 @@ import typer.core
 import typer.main
 
 from costcalc.cli.options import Debug, Version
+from costcalc.cli.tell import tell
 from costcalc.errors import CostcalcError, nearest, shown
 
 COMMANDS = {
@@ -84,7 +84,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         return _failed(error, arguments)
     if result == STOPPED:  # some versions of the framework give this number in place of the exception
-        print("\ncostcalc: stopped", file=sys.stderr)
+        tell("\ncostcalc: stopped")
     return result if isinstance(result, int) else 0
 
 
@@ -97,20 +97,16 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     if "--debug" in arguments:
         raise error
     reason = " ".join(str(error).split())[:200]
-    print(f"costcalc: internal error: {type(error).__name__}: {reason} (--debug shows where)", file=sys.stderr)
+    tell(f"costcalc: internal error: {type(error).__name__}: {reason} (--debug shows where)")
     return 3
 
 
 def complain(what: str, hint: str) -> int:
     """Two lines on standard error: what and where, then what to type. The exit code."""
-    if sys.stderr is None:
-        return 2
-    encoding = sys.stderr.encoding or "ascii"
     for line in (f"error: {what}", f" hint: {hint}" if hint else ""):
         if line:
             printable = "".join(c if c.isprintable() else "?" for c in line)
-            shortened = printable if len(printable) <= LONGEST_LINE else f"{printable[: LONGEST_LINE - 3]}..."
-            print(shortened.encode(encoding, "replace").decode(encoding), file=sys.stderr)
+            tell(printable if len(printable) <= LONGEST_LINE else f"{printable[: LONGEST_LINE - 3]}...")
     return 2
 
 

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from costcalc.architecture import Architecture
-from costcalc.cli.emit import checked, emit, remark
+from costcalc.cli.emit import checked, emit
 from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
+from costcalc.cli.tell import tell
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
 from costcalc.units import human, ranges, several
 
@@ -52,7 +53,7 @@ def run(
     emit(report, form=form, as_json=as_json, output=output)
     agrees = all(result.agrees for _, result in results)
     if not agrees and output not in (None, "-"):
-        remark(report.title)  # not only in a file
+        tell(report.title)  # not only in a file
     return 0 if agrees else 1
 
 

@@ -18,7 +18,10 @@ def dense(fields: Fields, x: Array, at: Scope) -> Array:
 
 
 def gated(fields: Fields, x: Array, at: Scope) -> Array:
-    """(activation(x W_gate) * x W_up) W_down (arXiv 2002.05202, equation 6). x: (B, T, D) -> (B, T, D)."""
+    """(activation(x W_gate) * x W_up) W_down (arXiv 2002.05202, equation 6), and a bias on each where a model has it.
+
+    x: (B, T, D) -> (B, T, D).
+    """
     activation = of_kind(ACTIVATIONS, fields["activation"], "activation")
     gate = activation(at.linear("gate", x, fields["d_ff"], bias=fields["bias"]))  # (B, T, F)
     up = at.linear("up", x, fields["d_ff"], bias=fields["bias"])  # (B, T, F)

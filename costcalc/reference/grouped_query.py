@@ -17,7 +17,10 @@ from costcalc.reference.tape import Scope
 
 
 def split_heads(x: Array, heads: int) -> Array:
-    """(B, T, heads·H) -> (B, heads, T, H): each head reads H of the numbers (arXiv 1706.03762, section 3.2.2)."""
+    """(B, T, heads·H) -> (B, heads, T, H): each head reads H of the numbers (arXiv 1706.03762, section 3.2.2).
+
+    Raises ValueError for another shape, or heads that do not divide it.
+    """
     x = np.asarray(x)
     if x.ndim != 3 or heads < 1 or x.shape[-1] % heads:
         raise ValueError(f"(B, T, heads·H) is needed, with {heads} heads, not {x.shape}")
@@ -26,7 +29,10 @@ def split_heads(x: Array, heads: int) -> Array:
 
 
 def join_heads(x: Array) -> Array:
-    """(B, heads, T, H) -> (B, T, heads·H): the heads' outputs beside each other (arXiv 1706.03762, section 3.2.2)."""
+    """(B, heads, T, H) -> (B, T, heads·H): the heads' outputs beside each other (arXiv 1706.03762, section 3.2.2).
+
+    Raises ValueError for another shape.
+    """
     x = np.asarray(x)
     if x.ndim != 4:
         raise ValueError(f"(B, heads, T, H) is needed, not {x.shape}")

@@ -34,7 +34,10 @@ def forward(
     """Logits of new tokens, after what `request` holds; the request then holds them too.
 
     fields: `Architecture.model_dump()`. tokens: (B, T) of row numbers. logits: "all", or "last" for the last token's
-    only. Result: (B, T, V) or (B, 1, V), float32.
+    only. Result: (B, T, V) or (B, 1, V), float32. Frequencies of RoPE are plain ones, of theta: those that are rescaled
+    (YaRN, Llama-3.1) give other logits of the same shape. Raises TypeError for what are no fields or no row numbers,
+    ValueError for another `logits`, or for a request that cannot be or holds another batch, IndexError for a row that
+    no table has, and `NoReferenceError` for a kind without a pass. If anything is raised, `request` is as it was.
     """
     if logits not in ("all", "last"):
         raise ValueError(f'logits are "all" or "last", not {logits!r}')
@@ -43,19 +46,30 @@ def forward(
         given = f"{type(fields).__name__} and {tokens.dtype} {tokens.shape}"
         raise TypeError(f"the fields of a model, model.model_dump(), and whole numbers (B, T) are needed, not {given}")
     request = Request() if request is None else request
-    if request.kept is not None and not 0 <= request.kept <= tokens.shape[1]:
-        raise ValueError(f"{request.kept} of {tokens.shape[1]} tokens cannot be kept")
+    request.check(tokens.shape[1])
+    before = dict(request.arrays)
+    try:
+        return _forward(fields, tokens, tape, request, logits, on_layer)
+    except BaseException:  # an interrupt too: half of the layers would hold more tokens than the others
+        request.arrays = before
+        raise
+
+
+def _forward(
+    fields: Fields, tokens: Array, tape: Tape, request: Request, logits: str, on_layer: OnLayer | None
+) -> Array:
     root, at = Scope(tape), Scope(tape, "decoder")
     table = embedding_table(fields, at)
     x = embedded(fields, tokens, table, at)  # (B, T, D)
     x = stack(fields["decoder"], x, at, request=request, on_layer=on_layer)  # (B, T, D)
-    request.past += tokens.shape[1] if request.kept is None else request.kept
-    request.kept = None
-    for path, held in request.arrays.items():
-        tape.cached[path] = held.size
     if logits == "last":
         x = x[:, -1:]  # (B, 1, D)
-    return head(fields, x, table, root)  # (B, T, V)
+    result = head(fields, x, table, root)  # (B, T, V)
+    for path, held in request.arrays.items():
+        tape.cached[path] = held.size
+    request.past += tokens.shape[1] if request.kept is None else request.kept
+    request.kept = None
+    return result
 
 
 def embedding_table(fields: Fields, at: Scope) -> Table:

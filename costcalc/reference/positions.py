@@ -31,7 +31,8 @@ def rope(
     x: (..., T, H); positions: (T), or one for all; result: as x, or one row for each position if x is one vector. Only
     the first R = rotary_dim numbers turn (None: all), of an odd R all but the last. pairs: "halves" pairs number i with
     i + R/2 (GPT-NeoX, and LLaMA in transformers), "adjacent" 2i with 2i + 1 (the paper, GPT-J): the same rotations of
-    numbers in another order, which a model's weights have to be in.
+    numbers in another order, which a model's weights have to be in. Raises ValueError for another word, for more
+    numbers than there are, and for a theta that is not above 0.
     """
     if pairs not in ("halves", "adjacent"):
         raise ValueError(f'pairs are "halves" or "adjacent", not {pairs!r}')

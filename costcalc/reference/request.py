@@ -20,6 +20,12 @@ class Request:
     kept: int | None = None
     arrays: dict[str, Array] = field(default_factory=dict)
 
+    def check(self, tokens: int) -> None:
+        """ValueError where the counts cannot be meant for a pass of so many new tokens."""
+        whole = all(isinstance(count, int | np.integer) for count in (self.past, self.kept or 0))
+        if not whole or self.past < 0 or not 0 <= (self.kept or 0) <= tokens:
+            raise ValueError(f"{self.kept} of {tokens} tokens cannot be kept, {self.past} before them")
+
     def extended(self, path: str, new: Array, *, window: int | None) -> Array:
         """What was held, with the new tokens behind it; of that the latest `window` stay held for the next pass.
 

@@ -21,7 +21,10 @@ def softmax(x: Array) -> Array:
 
 
 def soft_cap(x: Array, cap: float | None) -> Array:
-    """cap · tanh(x / cap): almost x while x is small, never beyond ±cap (Gemma-2, arXiv 2408.00118); None: x."""
+    """cap · tanh(x / cap): almost x while x is small, never beyond ±cap (Gemma-2, arXiv 2408.00118); None: x.
+
+    Raises ValueError for a cap that is no number above 0.
+    """
     if cap is None:
         return floats(x)
     if not 0 < cap < math.inf:
@@ -39,6 +42,7 @@ def visible(queries: int, keys: int, *, causal: bool = False, window: int | None
 
     causal: nobody sees a later position (arXiv 1706.03762, section 3.2.3). window: of the others only the latest
     (sliding window, arXiv 2310.06825, section 2); it looks back, so it goes with causal.
+    Raises ValueError for another window, and for more causal queries than keys.
     """
     if causal and queries > keys:
         raise ValueError(f"{queries} queries cannot be the last of {keys} positions")
@@ -76,7 +80,8 @@ def attention(
 
     q: (..., T, H); k: (..., S, H); v: (..., S, any); the queries are the last T of the S positions. causal: a query
     sees no later key. window: and of the others only the latest, its own included. scale: None for 1 / √H. Results:
-    (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H).
+    (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H). Raises
+    ValueError for shapes that do not go together, for more queries than keys, and for a window or a cap that cannot be.
     """
     q, k, v = floats(q), floats(k), floats(v)
     _check_shapes(q.shape, k.shape, v.shape)

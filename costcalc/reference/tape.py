@@ -1,7 +1,7 @@
 """What a pass really did: every parameter array, matmul and cached array, by path, under real layer indices.
 
 The pass asks a `Scope` (a place in the model) for its parameters and its products, and the `Tape` writes down what it
-was asked for, from the shapes of the arrays themselves. The tape refuses anything but float32.
+was asked for; products from the shapes of the arrays themselves. The tape refuses anything but float32.
 """
 
 from __future__ import annotations

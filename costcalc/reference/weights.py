@@ -30,7 +30,7 @@ class Arena:
         self.numbers = numbers
 
     def array(self, path: str, shape: tuple[int, ...]) -> Array:
-        """A view of this shape."""
+        """A view of this shape; ValueError where it does not fit."""
         elements = prod(shape)
         start = crc32(path.encode()) % SHIFTS * ALIGNED
         if start + elements > len(self.numbers):
@@ -38,7 +38,7 @@ class Arena:
         return self.numbers[start : start + elements].reshape(shape)
 
     def gain(self, path: str, width: int) -> Array:
-        """Around 1, so that a norm does its work."""
+        """A view and 1: around 1, so that a norm does its work."""
         return 1 + self.array(path, (width,))
 
     def matrix(self, path: str, inputs: int, outputs: int) -> Array:

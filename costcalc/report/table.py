@@ -1,7 +1,8 @@
 """The report as tables for a terminal: exact digits right-aligned, a human unit beside them, shares as bars.
 
 Nothing is ever cut. Where a table is wider than the screen, human units go below the exact numbers, then models are
-split over several tables, and at last long labels are folded. Through a pipe there is no limit.
+split over several tables, then long labels are folded, and at last each row becomes a list. Through a pipe there is no
+limit.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from rich.cells import chop_cells
+from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
@@ -21,6 +22,8 @@ from costcalc.units import grouped, human
 NO_LIMIT = 100_000
 BAR_WIDTH = 16
 WIDEST_NAME = 28
+LEAST_LABEL = 16
+"""Characters for words of labels, and the gap behind them: with less, rows become lists."""
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -35,14 +38,32 @@ def render(report: Report, screen: Screen) -> str:
 
 def _fitted(table: Table, screen: Screen) -> list[str]:
     """The table as one block, or as several that each fit the screen."""
+    width = screen.width or NO_LIMIT
     for stacked in (False, True):
         grid = _grid(table, screen, stacked=stacked)
-        if screen.width is None or _width(grid) <= screen.width:
+        if _width(grid) <= width:
             return [_drawn(grid, screen, NO_LIMIT)]
     if table.by_model and len(table.columns) > 1:
         middle = (len(table.columns) + 1) // 2
         return [block for part in _split(table, middle) for block in _fitted(part, screen)]
-    return [_drawn(_grid(table, screen, stacked=True), screen, screen.width or NO_LIMIT)]
+    longest = max(cell_len(word) for row in table.rows for word in (row.label.split() or [""]))
+    cells = replace(table, title="", rows=tuple(replace(row, label="") for row in table.rows))
+    narrowest = _console(Screen(), NO_LIMIT).measure(_grid(cells, screen, stacked=True)).minimum
+    if width - narrowest < min(longest, LEAST_LABEL):
+        return [_listed(table, screen)]
+    return [_drawn(grid, screen, width)]
+
+
+def _listed(table: Table, screen: Screen) -> str:
+    """Each label on a line of its own, and below it a line for each cell that says something."""
+    lines = [_text(table.title, screen, "dim")]
+    for row in table.rows:
+        lines.append(_text(row.label, screen, "bold" if row.strong else ""))
+        for name, cell in zip(table.columns, row.cells, strict=True):
+            words = f"{_exact(cell, screen)}  {_said(cell)}".strip()
+            if words:
+                lines.append(_text(f"  {name}: {words}" if name else f"  {words}", screen, ""))
+    return "".join(lines)
 
 
 def _split(table: Table, at: int) -> list[Table]:

@@ -23,9 +23,9 @@ Amounts = dict[str, dict[str, Amount]]
 class Fault:
     """Something that the architecture states differently from what the pass did; None where one of them has nothing.
 
-    phases: the passes in which they differ so. kind: one of KINDS, or what else differs ("role", "weight", "layers").
-    path: as stated, without the layer's index. layers: the indices of the layers that differ in this way, empty outside
-    the layers.
+    phases: the passes in which they differ so. kind: one of KINDS, or what else differs: "role", "weight", "kind of
+    cache", "layers". path: as stated, without the layer's index. layers: the indices of the layers that differ in this
+    way, empty outside the layers.
     """
 
     phases: tuple[str, ...]

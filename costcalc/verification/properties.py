@@ -37,7 +37,7 @@ ROUNDING = 1e-5
 LAYER_ROUNDING = 1e-4
 """Two orders of the same float32 sums, through one layer, against the largest number there."""
 FEW = 8
-"""Numbers of a token, of fewer than which a norm may leave nothing that tells one token from another."""
+"""Narrower than this, a norm may leave nothing that tells one token from another."""
 
 
 def rows_sum_to_one(errors: list[float | None]) -> Property:

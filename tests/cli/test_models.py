@@ -67,7 +67,7 @@ def test_no_standard_input_is_refused(refused, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     what, hint = refused("params", "-")
     assert what == "standard input: closed"
-    assert "costcalc params -" in hint
+    assert "costcalc COMMAND -" in hint
 
 
 def test_a_config_is_named_after_its_folder_and_a_file_after_itself(fine, tmp_path, tiny):

@@ -464,3 +464,48 @@ def test_many_heads_and_layers_and_words_against_plain_loops(heads, kv_heads):
     logits = forward(model.model_dump(), tokens, tape=Tape(weights))
     expected = [plain(weights.arrays, t, heads=heads, kv_heads=kv_heads, head_dim=3, layers=7) for t in tokens]
     assert logits == pytest.approx(np.array(expected), abs=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_pass_that_is_stopped_leaves_the_request_as_it_was(stop, error):
+    model = costcalc.load(
+        {
+            "vocab_size": 19,
+            "d_model": 13,
+            "norm": "rmsnorm",
+            "positions": "rope",
+            "layers": [{"repeat": 3, "attention": {"heads": 6, "kv_heads": 2, "head_dim": 5}}],
+        }
+    )
+    fields, arena = model.model_dump(), Arena(13 * 30, deviation=0.3)
+    tokens = np.arange(11)[None]
+    request, undisturbed = Request(), Request()
+    for one in (request, undisturbed):
+        forward(fields, tokens[:, :7], tape=Tape(arena), request=one)
+
+    def interrupt(done, layers, x):
+        if done == stop:
+            raise error
+        return x
+
+    with pytest.raises(error):
+        forward(fields, tokens[:, 7:], tape=Tape(arena), request=request, on_layer=interrupt)
+    assert request.past == 7
+    logits = [forward(fields, tokens[:, 7:], tape=Tape(arena), request=one) for one in (request, undisturbed)]
+    assert (logits[0] == logits[1]).all()
+
+
+def test_a_request_that_failed_may_be_tried_again():
+    model = costcalc.load("gpt2")
+    request = Request(kept=1)
+    with pytest.raises(IndexError):
+        forward(model.model_dump(), np.array([[1, 50_257]]), tape=Tape(Arena(768, deviation=1.0)), request=request)
+    assert (request.past, request.kept, request.arrays) == (0, 1, {})
+
+
+@pytest.mark.parametrize("counts", [{"past": -1}, {"past": 1.5}, {"kept": 1.5}, {"kept": -1}, {"kept": 3}])
+def test_a_request_that_cannot_be_is_refused(counts):
+    fields = costcalc.load("gpt2").model_dump()
+    with pytest.raises(ValueError, match=r"of 2 tokens cannot be kept, .* before them"):
+        forward(fields, np.array([[1, 2]]), tape=Tape(Arena(7, deviation=1.0)), request=Request(**counts))

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from costcalc.cli.main import run
-from costcalc.report import Quantity, Ratio, Report, Row, Screen, Table, render, side_by_side, with_shares
+from costcalc.report import Measure, Quantity, Ratio, Report, Row, Screen, Table, render, side_by_side, with_shares
 from costcalc.report.table import bar
 
 
@@ -255,3 +255,29 @@ def test_lists_fit_every_screen(on_screen, line, width):
     assert "…" not in text
     if line == "presets":
         assert "405,853,388,800" in text
+
+
+def test_where_labels_have_no_room_each_row_is_a_list():
+    """Beside labels stand 13 + 2, 3 + 2 and 1 + 2 characters; with 14 + 2 for labels that makes 39."""
+    rows = (
+        Row("  layers.attention.key", (Quantity(8030261248, "bytes"), "a b", None), strong=True),
+        Row("none", (Quantity(7, "bytes"), "", Measure(None))),
+    )
+    report = of(Table("a title", ("model", "why", ""), rows))
+    listed = """\
+the answer
+
+a title
+  layers.attention.key
+  model: 8,030,261,248  7.48 GiB
+  why: a b
+none
+  model: 7
+  -
+"""
+    assert drawn(report, 38) == drawn(report, 32) == listed
+    assert drawn(report, 39).splitlines()[3].split() == ["layers.attenti", "8,030,261,248", "a", "b"]
+    for width in range(20, 60):
+        text = drawn(report, width)
+        assert max(map(len, text.splitlines())) <= width
+        assert "8,030,261,248" in text
