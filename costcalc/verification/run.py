@@ -84,10 +84,9 @@ def verify(arch: Architecture, *, on_progress: Progress | None = None) -> Verifi
 def _revalidated(arch: Architecture, fields: Fields) -> Architecture:
     try:
         return Architecture.model_validate(FullForm(fields))
-    except ValueError as error:  # `arch` is a copy with changed fields, which nothing has checked
-        raise CostcalcError(
-            f"{arch.name} is no valid model: {error}", hint="costcalc.load checks what it loads"
-        ) from None
+    except ValueError:
+        what = f"{arch.name} is no valid model: a copy with other fields, which nothing has checked"
+        raise CostcalcError(what, hint="costcalc.load(copy.model_dump()) says what is wrong") from None
 
 
 def _compared(inventory: Inventory, passes: Passes, tokens: int) -> tuple[tuple[Phase, ...], tuple[Fault, ...]]:

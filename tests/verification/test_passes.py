@@ -7,7 +7,7 @@ import costcalc
 from costcalc.reference import Request, Tape, forward
 from costcalc.verification import verify
 from costcalc.verification.limits import arena_for
-from costcalc.verification.passes import run_passes, texts
+from costcalc.verification.passes import Passes, run_passes, texts
 from costcalc.verification.properties import distance
 
 
@@ -66,6 +66,14 @@ def test_progress_is_told_layer_by_layer(small):
     verify(small(), on_progress=lambda *words: told.append(words))
     labels = ["prefill", "prefill, last token changed", "decode"]
     assert told == [(label, done, 3) for label in labels for done in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("name", ["full", "other", "step"])
+def test_one_number_that_is_none_is_enough(name):
+    logits = {other: np.zeros((1, 2, 3), np.float32) for other in ("full", "other", "step")}
+    assert Passes(**logits).finite
+    logits[name][0, 1, 1] = np.inf
+    assert not Passes(**logits).finite
 
 
 @pytest.mark.parametrize("vocab_size", range(1, 31))

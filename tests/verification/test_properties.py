@@ -48,10 +48,10 @@ def test_earlier_logits_must_be_exactly_the_same():
 def test_a_change_that_changes_nothing_shows_nothing_and_is_a_failure_where_it_should():
     assert earlier_unchanged(FULL, FULL.copy(), tells=False).holds
     blind = earlier_unchanged(FULL, FULL.copy(), tells=True)
-    assert (blind.measured, blind.holds) == (None, False)
+    assert (blind.measured, blind.bound, blind.holds) == (None, 0, False)
     assert blind.why == "the changed token changes nothing, not even its own logits"
     alone = earlier_unchanged(FULL[:, :1], 2 * FULL[:, :1], tells=True)
-    assert (alone.measured, alone.holds, alone.why) == (None, True, "one token has no earlier one")
+    assert alone == Property("a later token changes earlier logits", None, 0, "one token has no earlier one")
 
 
 def test_a_distance_is_a_share_of_the_largest():

@@ -50,7 +50,8 @@ def test_rotations_keep_offsets_and_lengths(positions, changes):
 def test_angles_that_rounding_loses_are_not_measured(theta, holds):
     for item in measured((ATTENTION, ROPE | {"theta": theta})):
         assert (item.holds if item.measured is not None else None) == holds
-        assert (item.why == "") == (holds is not None)
+        assert item.why == ("" if holds else "theta is below 0.0001: rounding loses such angles")
+        assert item.bound in (1e-4, 1e-5)
         assert item.holds
 
 
@@ -90,6 +91,8 @@ def test_what_is_no_rotation_is_found_in_the_first_attention_and_in_the_second(m
     monkeypatch.setattr(positions, "rope", rope)
     found = measured((ATTENTION, ROPE), (ATTENTION, PARTIAL))
     assert tuple(item.holds for item in found) == holds
+    assert [item.bound for item in found] == [1e-4, 1e-5]
+    assert {item.why for item in found} == {"positions change no key" if name == "nothing" else ""}
     assert all(item.holds for item in measured((ATTENTION, PARTIAL if only == 1e4 else ROPE)))
 
 

@@ -245,10 +245,21 @@ def test_numbers_that_are_none_are_said_and_warn_of_nothing(small, recwarn):
     assert not recwarn.list
 
 
-def test_a_copy_that_is_no_valid_model_is_refused(small):
-    layers = [{"attention": {"heads": 1, "window": 4096}}]
-    with pytest.raises(CostcalcError, match="is no valid model"):
-        verify(small(layers=layers).model_copy(update={"vocab_size": 0}))
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"vocab_size": 0}, "vocab_size must be a whole number from 1"),
+        ({"d_model": 7}, "d_model 7 is not a multiple of heads 2"),
+    ],
+)
+def test_a_copy_that_is_no_valid_model_is_refused(small, changes, why):
+    """And loading it says why, as the hint has it."""
+    copied = small(d_model=14, layers=[{"attention": {"heads": 2, "window": 4096}}]).model_copy(update=changes)
+    with pytest.raises(CostcalcError, match="is no valid model") as caught:
+        verify(copied)
+    assert caught.value.hint == "costcalc.load(copy.model_dump()) says what is wrong"
+    with pytest.raises(CostcalcError, match=why):
+        costcalc.load(copied.model_dump())
 
 
 def test_numbers_that_overflow_are_no_good_sign_and_counts_are_still_compared(small, recwarn):
@@ -257,6 +268,15 @@ def test_numbers_that_overflow_are_no_good_sign_and_counts_are_still_compared(sm
     assert result.faults == ()
     assert not result.agrees
     assert not recwarn.list
+
+
+def test_an_overflow_that_breaks_nothing_is_no_fault(small, planted):
+    def overflow(logits, tokens, tape):
+        assert np.isinf(np.float32(3e38) * np.float32(10))
+        return logits
+
+    planted(after=overflow)
+    assert verify(small()).agrees
 
 
 def test_an_overflow_that_a_norm_makes_nothing_of_is_named(small):
@@ -313,8 +333,11 @@ def test_memory_that_is_not_there_is_told(small, monkeypatch, place):
 
 def test_a_kind_without_a_pass_is_refused(small, monkeypatch):
     monkeypatch.delitem(FEED_FORWARD, "gated")
-    with pytest.raises(CostcalcError, match="cannot be verified: feed-forward of kind gated has no forward pass"):
+    with pytest.raises(
+        CostcalcError, match="cannot be verified: feed-forward of kind gated has no forward pass"
+    ) as caught:
         verify(small())
+    assert caught.value.hint
 
 
 def test_rotations_are_measured_in_full_width(small, monkeypatch):
