@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ Progress = Callable[[str, int, int], None]
 """Told what is running, how many of its layers are done, and of how many."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Passes:
     """What became of them.
 
@@ -24,12 +24,12 @@ class Passes:
     overflowed: whether any operation told that its result was too large for float32.
     """
 
-    tapes: list[Tape] = field(default_factory=list)
-    full: Array = field(default_factory=lambda: np.empty(0))
-    other: Array = field(default_factory=lambda: np.empty(0))
-    step: Array = field(default_factory=lambda: np.empty(0))
-    errors: list[float] = field(default_factory=list)
-    overflowed: bool = False
+    tapes: list[Tape]
+    full: Array
+    other: Array
+    step: Array
+    errors: list[float]
+    overflowed: bool
 
     @property
     def finite(self) -> bool:
@@ -44,15 +44,18 @@ def run_passes(fields: Fields, arena: Arena, tokens: int, on_progress: Progress 
     the prefill gave it, since a deep model can blow the rounding of its first layers up to any size.
     """
     text, changed = texts(tokens, fields["vocab_size"])
-    passes, request = Passes(), Request(kept=tokens - 1)
+    request = Request(kept=tokens - 1)
+    tapes: list[Tape] = []
     rows: list[Array] = []
+    errors: list[float] = []
+    overflows: list[str] = []
 
     def keep(_: int, x: Array) -> Array:
         rows.append(x[:, -1:].copy())  # (B, 1, D)
         return x
 
     def compare(done: int, x: Array) -> Array:
-        passes.errors.append(distance(x, rows[done - 1], scale=rows[done - 1]))
+        errors.append(distance(x, rows[done - 1], scale=rows[done - 1]))
         return rows[done - 1]  # every layer starts from the same
 
     def run(label: str, some: Array, request: Request, then: Callable[[int, Array], Array]) -> Array:
@@ -61,19 +64,15 @@ def run_passes(fields: Fields, arena: Arena, tokens: int, on_progress: Progress 
                 on_progress(label, done, layers)
             return then(done, x)
 
-        passes.tapes.append(Tape(arena))
-        return forward(fields, some, tape=passes.tapes[-1], request=request, on_layer=on_layer)
+        tapes.append(Tape(arena))
+        return forward(fields, some, tape=tapes[-1], request=request, on_layer=on_layer)
 
-    def overflow(kind: str, flag: int) -> None:
-        del kind, flag
-        passes.overflowed = True
-
-    with np.errstate(all="ignore", over="call", call=overflow):
-        passes.full = run("prefill", text, Request(), keep)
-        passes.other = run("prefill, last token changed", changed, request, lambda _, x: x)
-        passes.step = run("decode", text[:, -1:], request, compare)
-    passes.errors.append(distance(passes.step, passes.full[:, -1:], scale=passes.full))
-    return passes
+    with np.errstate(all="ignore", over="call", call=lambda *told: overflows.append(told[0])):
+        full = run("prefill", text, Request(), keep)
+        other = run("prefill, last token changed", changed, request, lambda _, x: x)
+        step = run("decode", text[:, -1:], request, compare)
+    errors.append(distance(step, full[:, -1:], scale=full))
+    return Passes(tapes, full, other, step, errors, overflowed=bool(overflows))
 
 
 def texts(tokens: int, vocab_size: int) -> tuple[Array, Array]:

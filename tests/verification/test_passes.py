@@ -71,9 +71,9 @@ def test_progress_is_told_layer_by_layer(small):
 @pytest.mark.parametrize("name", ["full", "other", "step"])
 def test_one_number_that_is_none_is_enough(name):
     logits = {other: np.zeros((1, 2, 3), np.float32) for other in ("full", "other", "step")}
-    assert Passes(**logits).finite
+    assert Passes(tapes=[], errors=[], overflowed=False, **logits).finite
     logits[name][0, 1, 1] = np.inf
-    assert not Passes(**logits).finite
+    assert not Passes(tapes=[], errors=[], overflowed=False, **logits).finite
 
 
 @pytest.mark.parametrize("vocab_size", range(1, 31))
