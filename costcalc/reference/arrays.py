@@ -23,4 +23,4 @@ FLOAT = np.float32
 def floats(x: Array) -> Array:
     """The array itself if it holds floats; lists and whole numbers become float64, so that nothing is cut to them."""
     x = np.asarray(x)
-    return x if np.issubdtype(x.dtype, np.floating) else x.astype(np.float64)
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
