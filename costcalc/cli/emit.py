@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from costcalc.cli.tell import shown_in
 from costcalc.errors import CostcalcError
 from costcalc.report import SUFFIXES, Report, Screen, known_format, render
 
@@ -92,7 +93,7 @@ def _columns() -> int:
 def write(text: str) -> None:
     """Text to standard output, in characters that its encoding has; a reader that has gone away is no error."""
     try:
-        sys.stdout.write(shown_in(text, sys.stdout.encoding or "ascii"))
+        sys.stdout.write(shown_in(text, sys.stdout))
         sys.stdout.flush()
     except OSError as error:
         # The interpreter must not fail once more when it flushes at exit.
@@ -101,15 +102,6 @@ def write(text: str) -> None:
             return  # as in `costcalc presets | head -1`
         reason = f"cannot be written: {error.strerror}"
         raise CostcalcError(reason, where="standard output", hint="make room, or give --output FILE") from None
-
-
-def shown_in(text: str, encoding: str) -> str:
-    """The text with what `encoding` lacks replaced: the dot of a product by *, anything else by a question mark."""
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = text.replace("·", "*")
-    return text.encode(encoding, "replace").decode(encoding)
 
 
 def write_file(text: str, output: str) -> None:

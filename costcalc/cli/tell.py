@@ -1,18 +1,28 @@
-"""A line on standard error, where there is one."""
+"""A line on standard error, where there is one, and text in the characters that a stream has."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
 
 def tell(line: str) -> None:
     """Write a line in characters that its encoding has; if it is closed or full, the exit code alone has to say it."""
     if sys.stderr is None:
         return
-    encoding = sys.stderr.encoding or "ascii"
     try:
-        print(line.encode(encoding, "replace").decode(encoding), file=sys.stderr, flush=True)
+        print(shown_in(line, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
         # The interpreter must not fail once more when it flushes at exit, with an exit code of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def shown_in(text: str, stream: TextIO) -> str:
+    """The text with what the stream's encoding lacks replaced: a product's dot by *, all else by a question mark."""
+    encoding = stream.encoding or "ascii"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.replace("·", "*")
+    return text.encode(encoding, "replace").decode(encoding)

@@ -50,16 +50,6 @@ def written_layers(entries: list[Fields]) -> Iterator[Fields]:
             yield entry
 
 
-def rotary(fields: Fields) -> list[tuple[Fields, Fields]]:
-    """Each distinct attention that has rotary positions, with those."""
-    found: dict[str, tuple[Fields, Fields]] = {}
-    for layer in written_layers(fields["decoder"]["layers"]):
-        if layer["attention"] is not None and layer["positions"]["kind"] == "rope":
-            turned = (layer["attention"], layer["positions"])
-            found.setdefault(repr(turned), turned)
-    return list(found.values())
-
-
 def arena_for(model: Architecture) -> Arena:
     """As large as the largest parameter, of a table TABLE_ROWS rows, as far as LARGEST_ARENA allows."""
     largest = max(_held(weight) for weight in model.inventory.weights)

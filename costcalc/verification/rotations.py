@@ -8,6 +8,7 @@ from costcalc.reference import Arena, Request, Scope, Tape
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.block import ATTENTION
 from costcalc.reference.kinds import of_kind
+from costcalc.verification.limits import written_layers
 from costcalc.verification.properties import LAYER_ROUNDING, ROUNDING, Property, distance
 
 TOKENS = 5
@@ -19,6 +20,16 @@ TOO_SMALL = f"theta is below {LEAST_THETA}: rounding loses such angles"
 OWN_FACTORS = ("scale", "softcap")
 """Left out, so that scores are of the order of 1 and their rounding is bound."""
 OFFSETS, LENGTHS = "attention at the same RoPE offsets differs", "RoPE changes lengths of keys"
+
+
+def rotary(fields: Fields) -> list[tuple[Fields, Fields]]:
+    """Each distinct attention that has rotary positions, with those."""
+    found: dict[str, tuple[Fields, Fields]] = {}
+    for layer in written_layers(fields["decoder"]["layers"]):
+        if layer["attention"] is not None and layer["positions"]["kind"] == "rope":
+            turned = (layer["attention"], layer["positions"])
+            found.setdefault(repr(turned), turned)
+    return list(found.values())
 
 
 def rotations(turned: list[tuple[Fields, Fields]], *, d_model: int, arena: Arena) -> list[Property]:

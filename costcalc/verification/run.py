@@ -13,7 +13,7 @@ from costcalc.inventory import Inventory, Workload
 from costcalc.reference import Arena, NoReferenceError
 from costcalc.reference.arrays import Fields
 from costcalc.verification.faults import Compared, Fault, compare, told_once
-from costcalc.verification.limits import arena_for, binding, refuse_too_large, rotary, tokens_for
+from costcalc.verification.limits import arena_for, binding, refuse_too_large, tokens_for
 from costcalc.verification.passes import Passes, Progress, run_passes
 from costcalc.verification.properties import (
     FEW,
@@ -24,7 +24,7 @@ from costcalc.verification.properties import (
     rows_sum_to_one,
     tellable,
 )
-from costcalc.verification.rotations import rotations
+from costcalc.verification.rotations import rotary, rotations
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ def verify(arch: Architecture, *, on_progress: Progress | None = None) -> Verifi
     try:
         arena = arena_for(model)
         passes = run_passes(fields, arena, tokens, on_progress)
+        phases, faults = _compared(model.inventory, passes, tokens)
+        properties = _measured(fields, model.inventory, passes, arena, tokens)
     except NoReferenceError as error:
         raise CostcalcError(f"{arch.name} cannot be verified: {error}", hint="report this, please") from None
     except MemoryError:
         raise CostcalcError(f"{arch.name} does not fit into memory here", hint="verify a narrower copy of it") from None
-    phases, faults = _compared(model.inventory, passes, tokens)
-    properties = _measured(fields, model.inventory, passes, arena, tokens)
     return Verification(phases, faults, properties, replaced, arena.numbers.nbytes)
 
 
@@ -109,6 +109,7 @@ def _measured(fields: Fields, inventory: Inventory, passes: Passes, arena: Arena
         earlier_unchanged(passes.full, passes.other, tells=fields["vocab_size"] > 1 and fields["d_model"] >= FEW),
         cached_equals_full(passes.errors),
     ]
+    # A norm makes zeros of what overflows: all is finite then, and a law that fails says nothing.
     lost = passes.overflowed and not all(item.holds for item in measured)
     measured = tellable(measured, finite=passes.finite and not lost)
     with np.errstate(all="ignore"):

@@ -138,11 +138,3 @@ def test_the_arena_holds_the_largest_matrix_or_some_rows_of_a_table(small, chang
 def test_the_arena_is_bounded(small, monkeypatch):
     monkeypatch.setattr(limits, "LARGEST_ARENA", 500)
     assert arena_for(small()).size == 500
-
-
-def test_a_rotation_is_told_once_and_with_its_own_attention(small):
-    turned = limits.rotary(small().model_dump())
-    assert [(attention["head_dim"], positions["kind"]) for attention, positions in turned] == [(5, "rope"), (7, "rope")]
-    repeated = small(layers=[{"attention": {"heads": 6, "head_dim": 5}}, {"feed_forward": {"d_ff": 7}}] * 3, block={})
-    assert len(limits.rotary(repeated.model_dump())) == 1
-    assert limits.rotary(small(positions="none").model_dump()) == []

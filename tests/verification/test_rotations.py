@@ -3,7 +3,7 @@ import pytest
 
 from costcalc.reference import Arena, positions
 from costcalc.verification import rotations as module
-from costcalc.verification.rotations import rotations
+from costcalc.verification.rotations import rotary, rotations
 
 # D = 13, N = 6 on K = 3 heads of H = 10.
 D_MODEL = 13
@@ -144,3 +144,11 @@ def test_the_fields_of_the_positions_are_the_ones_that_turn(monkeypatch):
 def test_a_number_that_is_none_is_no_rotation(monkeypatch):
     monkeypatch.setattr(positions, "rope", lambda x, p, **_: np.full_like(x, np.nan))
     assert not any(item.holds for item in measured((ATTENTION, ROPE)))
+
+
+def test_a_rotation_is_told_once_and_with_its_own_attention(small):
+    turned = rotary(small().model_dump())
+    assert [(attention["head_dim"], positions["kind"]) for attention, positions in turned] == [(5, "rope"), (7, "rope")]
+    repeated = small(layers=[{"attention": {"heads": 6, "head_dim": 5}}, {"feed_forward": {"d_ff": 7}}] * 3, block={})
+    assert len(rotary(repeated.model_dump())) == 1
+    assert rotary(small(positions="none").model_dump()) == []

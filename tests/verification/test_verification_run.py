@@ -321,12 +321,12 @@ def test_rows_are_watched_in_the_prefill_too(small, planted):
     assert broken(verify(small())) == ["sums of attention rows differ from 1"]
 
 
-@pytest.mark.parametrize("place", ["costcalc.verification.passes.forward", "costcalc.verification.limits.Arena"])
+@pytest.mark.parametrize("place", ["passes.forward", "limits.Arena", "run.rotations", "run.compare"])
 def test_memory_that_is_not_there_is_told(small, monkeypatch, place):
     def full(*words, **more):
         raise MemoryError
 
-    monkeypatch.setattr(place, full)
+    monkeypatch.setattr(f"costcalc.verification.{place}", full)
     with pytest.raises(CostcalcError, match="does not fit into memory"):
         verify(small())
 
