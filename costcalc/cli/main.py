@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from importlib import import_module
+from textwrap import fill
 from typing import Any
 
 import typer
@@ -19,18 +20,23 @@ from costcalc.cli.tell import tell
 from costcalc.errors import CostcalcError, nearest, shown
 
 COMMANDS = {
-    "show": "costcalc.cli.show",
-    "params": "costcalc.cli.params",
-    "flops": "costcalc.cli.flops",
-    "kv": "costcalc.cli.kv",
-    "verify": "costcalc.cli.verify",
-    "presets": "costcalc.cli.presets",
-    "schema": "costcalc.cli.schema",
+    "show": "One page: what the model is, its parameters, FLOPs per token, attention share, KV cache, and what was "
+    "derived.",
+    "params": "Parameters: totals, and by component, layer or tensor.",
+    "flops": "Forward FLOPs of a prefill, a decode step (--seq-len 1 --past-tokens N) or a batch, and training FLOPs.",
+    "kv": "KV-cache memory at a context, and what the next token adds.",
+    "verify": "Run each layer in full width in NumPy and compare, path by path, with what is counted.",
+    "presets": "The bundled models: name, aliases, parameters, context, source.",
+    "schema": "JSON Schema of a YAML file, for editors; --format table lists the keys for people.",
 }
+"""Each command, a module of that name here, and the first sentence of its help: the root page imports none of them."""
 LONGEST_LINE = 500
 STOPPED = 130
 """The exit code of a command that was interrupted, by the shells' convention."""
 SETTINGS = {"help_option_names": ["-h", "--help"]}
+PLAIN: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
+"""Help pages are plain text: to draw boxes around them, loading rich takes longer than all the rest."""
+WHOLE_WORDS: Any = {"break_on_hyphens": False, "break_long_words": False}
 
 
 class LazyGroup(typer.core.TyperGroup):
@@ -41,6 +47,16 @@ class LazyGroup(typer.core.TyperGroup):
         del ctx
         return list(COMMANDS)
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The table of the help page, from what is written above."""
+        del ctx
+        indent = " " * (max(map(len, COMMANDS)) + 4)
+        with formatter.section("Commands"):
+            for name, line in COMMANDS.items():
+                begin = f"  {name}".ljust(len(indent))
+                lines = fill(line, formatter.width, initial_indent=begin, subsequent_indent=indent, **WHOLE_WORDS)
+                formatter.write(f"{lines}\n")
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name; an unknown one is refused with the nearest."""
         if cmd_name not in COMMANDS:
@@ -49,15 +65,15 @@ class LazyGroup(typer.core.TyperGroup):
             close = nearest(cmd_name, COMMANDS)
             hint = f"did you mean costcalc {close[0]}?" if close else f"costcalc has: {', '.join(COMMANDS)}"
             raise CostcalcError(f"no command is called {shown(cmd_name)}", hint=hint)
-        command = typer.Typer(add_completion=False)
-        command.command(cmd_name, context_settings=SETTINGS)(import_module(COMMANDS[cmd_name]).run)
+        command = typer.Typer(add_completion=False, **PLAIN)
+        command.command(cmd_name, context_settings=SETTINGS)(import_module(f"costcalc.cli.{cmd_name}").run)
         return typer.main.get_command(command)
 
 
 app = typer.Typer(
     cls=LazyGroup,
     context_settings=SETTINGS,
-    pretty_exceptions_enable=False,
+    **PLAIN,
     epilog="MODEL is a preset or alias (8b), a path to a YAML file or config.json, or - for standard input.",
 )
 
@@ -75,8 +91,9 @@ def run(arguments: list[str]) -> int:
     for name in ("COLUMNS", "TERMINAL_WIDTH"):  # rich takes them on trust
         if not re.fullmatch(r"[1-9]\d{0,3}", os.environ.get(name, "1"), re.ASCII):
             del os.environ[name]
+    words = arguments or ["--help"]
     try:
-        result = typer.main.get_command(app).main(args=arguments, prog_name="costcalc", standalone_mode=False)
+        result = typer.main.get_command(app).main(args=words, prog_name="costcalc", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         result = STOPPED
     except SystemExit:

@@ -15,7 +15,6 @@ from costcalc.sources.files import is_file, read_text
 from costcalc.sources.json_text import read_json
 from costcalc.sources.presets import preset_aliases, preset_file, preset_names
 from costcalc.sources.validation import Origin, validated
-from costcalc.sources.yaml_text import read_yaml
 
 MAPPING = Origin("the mapping")
 CONFIG_KEYS = {"model_type", "architectures", "hidden_size", "n_embd"}
@@ -48,6 +47,12 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Architecture:
 def _config_reader() -> Any:
     """The importers are loaded for a config.json only: presets and YAML never need them."""
     return import_module("costcalc.sources.huggingface").read_config
+
+
+@cache
+def _yaml_reader() -> Any:
+    """PyYAML is loaded for a YAML file only: a help page and a config.json never need it."""
+    return import_module("costcalc.sources.yaml_text").read_yaml
 
 
 def is_path(word: str) -> bool:
@@ -98,7 +103,7 @@ def _from_text(text: str, label: str, name: str) -> Architecture:
         except CostcalcError as error:
             if not error.what.startswith("not JSON"):
                 raise  # else it may be YAML in braces
-    written = read_yaml(text, label)
+    written = _yaml_reader()(text, label)
     return _from_data(written.data, Origin(label, written.marks), name)
 
 

@@ -4,7 +4,7 @@
 
 The floor imports typer, yaml, rich.console and rich.table, and defines and runs one typer command with one pydantic
 model. Runs alternate, so that a slow moment of the machine falls on all alike; the ratio is of medians. Aims: 1.15 for
-JSON, 1.30 for the table. This is a measurement, not a test: a busy machine must not fail a build.
+JSON, 1.30 for the table, 1.00 for help. This is a measurement, not a test: a busy machine must not fail a build.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ COMMANDS = {
     "show 8b": 1.30,
     "flops 8b --seq-len 8k": 1.30,
     "kv 7b 8b --context 8k": 1.30,
-    "--help": 1.30,
+    "--help": 1.00,
+    "kv --help": 1.00,
 }
 
 

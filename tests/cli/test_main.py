@@ -2,8 +2,10 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -29,6 +31,28 @@ def test_help_lists_every_command(fine, words):
     for command in EVERYTHING:
         assert f" {command} " in text
     assert "standard input" in text
+
+
+def test_the_root_page_says_the_first_sentence_of_each_command(fine):
+    page = " ".join(fine("--help").split())
+    for command, line in COMMANDS.items():
+        paragraph = " ".join(import_module(f"costcalc.cli.{command}").run.__doc__.partition("\n\n")[0].split())
+        assert line == re.match(r".*?\.(?= |$)", paragraph)[0]
+        assert f" {command} {line} " in page
+
+
+@pytest.mark.parametrize("words", [["--help"], *([command, "--help"] for command in EVERYTHING)], ids=str)
+def test_help_is_plain_text_that_fits_80_columns_and_breaks_no_word(fine, words):
+    text = fine(*words)
+    for line in text.splitlines():
+        assert len(line) <= 80
+        assert line.isascii()
+        assert line == line.rstrip()
+    assert "--past-\n" not in text
+
+
+def test_costcalc_alone_prints_the_help(fine):
+    assert fine() == fine("--help")
 
 
 @pytest.mark.parametrize("command", EVERYTHING)
@@ -193,13 +217,13 @@ def test_an_error_that_standard_error_cannot_show_is_still_two_lines(cli, monkey
 
 
 def test_light_commands_load_nothing_heavy():
-    """JSON needs no rich; --version not even pydantic; NumPy waits for something that needs it."""
+    """JSON needs no rich; help and --version not even pydantic; NumPy waits for something that needs it."""
     program = (
         "import sys; from costcalc.cli.main import run;"
-        "heavy = lambda: print(*sorted({'numpy', 'pydantic', 'rich'} & {*sys.modules}));"
-        "run(['--version']); heavy(); run(['kv', 'gpt2', '--format', 'csv']); heavy()"
+        "heavy = lambda: print('loaded', *sorted({'numpy', 'pydantic', 'rich', 'yaml'} & {*sys.modules}));"
+        "run(['--version']); run(['--help']); run([]); heavy();"
+        "run(['kv', '--help']); heavy(); run(['kv', 'gpt2', '--format', 'csv']); heavy()"
     )
     ended = python("-c", program, stdout=subprocess.PIPE)
-    lines = ended.stdout.splitlines()
-    assert lines[1] == ""
-    assert lines[-1] == "pydantic"
+    loaded = [line for line in ended.stdout.splitlines() if line.startswith("loaded")]
+    assert loaded == ["loaded", "loaded pydantic", "loaded pydantic yaml"]
