@@ -111,7 +111,7 @@ def _parts(by: str, models: list[Architecture], counted: list[Parameters]) -> Ta
         Row(label, (beside.get(label), Quantity(amount, "parameters"), Ratio(amount, counted[0].total, "bar")))
         for label, amount in _amounts(by, models[0], counted[0]).items()
     ]
-    return Table(f"by {by}", ("each" if by == "layer" else "shape", names[0], "share"), tuple(rows))
+    return Table(f"by {by}", ("each" if by == "layer" else "shape", names[0], "share"), tuple(rows), status="exact")
 
 
 def _amounts(by: str, model: Architecture, count: Parameters) -> dict[str, int]:

@@ -35,7 +35,7 @@ def run(
         objects.append(_data(name, short, total, model.context_length, model.source))
     report = Report(
         title=f"{len(rows)} presets",
-        tables=(Table("preset", ("alias", "parameters", "context", "source"), tuple(rows)),),
+        tables=(Table("preset", ("alias", "parameters", "context", "source"), tuple(rows), status="exact"),),
         notes=("a preset is a YAML file: costcalc schema describes the format",),
         data={"schema": "costcalc.presets/1", "costcalc_version": __version__, "presets": objects},
     )

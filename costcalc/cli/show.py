@@ -56,12 +56,12 @@ def run(
     pages = [_page(model, context, dtype) for model in load_all(models)]
     names = column_names([page.model for page in pages])
     tables = [
-        side_by_side("model", names, [_what(page.model) for page in pages]),
+        side_by_side("model", names, [_what(page.model) for page in pages], status=""),
         side_by_side("parameters", names, [totals(page.counted) for page in pages], strong="total"),
         *_by_component(names, pages),
         side_by_side("forward FLOPs", names, [_compute(page) for page in pages], strong="next token"),
         side_by_side(f"KV cache, {dtype}", names, [_held(page) for page in pages], strong="at the context"),
-        side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages]),
+        side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages], status="estimate"),
     ]
     report = Report(
         title="; ".join(_answer(name, page) for name, page in zip(names, pages, strict=True)),

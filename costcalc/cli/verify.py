@@ -128,7 +128,7 @@ def _tables(prefix: str, result: Verification) -> list[Table]:
         for item in phase.compared
         if item.paths or item.kind != "buffers"
     ]
-    tables = [Table(f"{prefix}compared", ("paths", "stated", "recorded"), tuple(rows))]
+    tables = [Table(f"{prefix}compared", ("paths", "stated", "recorded"), tuple(rows), status="exact")]
     if result.faults:
         tables.append(_faults_table(f"{prefix}differs", result.faults))
     return [*tables, _properties_table(f"{prefix}measured", result.properties)]
@@ -154,7 +154,7 @@ def _faults_table(title: str, faults: tuple[Fault, ...]) -> Table:
     ]
     if len(faults) > MOST_FAULTS:
         rows.append(Row(f"and {len(faults) - MOST_FAULTS:,} more", ("",) * 5))
-    return Table(title, ("layers", "in", "kind", "stated", "recorded"), tuple(rows), by_model=False)
+    return Table(title, ("layers", "in", "kind", "stated", "recorded"), tuple(rows), status="exact")
 
 
 def _layers(fault: Fault) -> str:
@@ -174,7 +174,7 @@ def _properties_table(title: str, properties: tuple[Property, ...]) -> Table:
         )
         for item in properties
     ]
-    return Table(title, ("by", "allowed", "verdict"), tuple(rows))
+    return Table(title, ("by", "allowed", "verdict"), tuple(rows), status="measured")
 
 
 def _verdict(item: Property) -> str:

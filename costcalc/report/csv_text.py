@@ -1,4 +1,4 @@
-"""Every row of every table as one CSV: section, label, unit, then one column a model. Exact numbers, no grouping."""
+"""Every row of every table as one CSV: section, label, unit, one column a model, status. No digits are grouped."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def render(report: Report, screen: Screen) -> str:
     writer = csv.writer(out, lineterminator="\n")
     widest_first = sorted(report.tables, key=lambda table: -len(table.columns))
     names = list(dict.fromkeys(name for table in widest_first for name in table.columns))
-    writer.writerow(["section", "quantity", "unit", *names])
+    writer.writerow(["section", "quantity", "unit", *names, "status"])
     for table in report.tables:
         for row in table.rows:
             cells = dict(zip(table.columns, map(_plain, row.cells), strict=True))
-            writer.writerow([table.title, row.label.strip(), _unit(row), *(cells.get(name, "") for name in names)])
+            about, values = [table.title, row.label.strip(), _unit(row)], [cells.get(name, "") for name in names]
+            writer.writerow([*about, *values, row.status or table.status])
     for note in report.notes:  # a number without its assumptions would be another number
-        writer.writerow(["note", note, "", *("" for _ in names)])
+        writer.writerow(["note", note, "", *("" for _ in names), ""])
     return out.getvalue()
 
 

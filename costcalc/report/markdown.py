@@ -18,10 +18,10 @@ def render(report: Report, screen: Screen) -> str:
 
 def _table(table: Table) -> str:
     lines = [
-        _line([_escaped(name) for name in (table.title, *table.columns)]),
+        _line([_escaped(name) for name in (table.heading, *table.columns)]),
         _line([":--", *["--:"] * len(table.columns)]),
     ]
-    lines += [_line([_escaped(row.label.strip()), *map(_text, row.cells)]) for row in table.rows]
+    lines += [_line([_escaped(table.marked(row).strip()), *map(_text, row.cells)]) for row in table.rows]
     return "\n".join(lines)
 
 

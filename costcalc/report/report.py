@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+MARK = "~"
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
@@ -48,13 +50,19 @@ class Measure:
 Cell = Quantity | Ratio | Measure | str | None
 
 
+STATUSES = ("exact", "modelled", "estimate", "measured")
+"""What a number can be: counted to the last unit; from a model of how something behaves; by a rule of thumb or another
+named convention; or read off a run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A label and its cells, one a column; a `strong` row is the answer or a sum."""
+    """A label and its cells, one a column; a `strong` row is the answer or a sum; a `status` beats the table's."""
 
     label: str
     cells: tuple[Cell, ...]
     strong: bool = False
+    status: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +70,29 @@ class Table:
     """Rows under column names; the first column, of labels, is named by `title`.
 
     by_model: each column is a model, so a narrow screen may show some models below the others.
+    status: one of STATUSES, what the numbers are; empty for a table without numbers.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     by_model: bool = False
+    status: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title, and what the numbers are; rows of another status are marked, see `marked`."""
+        others = {row.status for row in self.rows if self.is_marked(row)}
+        said = [status for status in (self.status, *(f"{MARK} {other}" for other in sorted(others))) if status]
+        return f"{self.title} ({', '.join(said)})" if said else self.title
+
+    def is_marked(self, row: Row) -> bool:
+        """Whether the row's numbers are something else than the table's."""
+        return bool(row.status) and row.status != self.status
+
+    def marked(self, row: Row) -> str:
+        """The row's label, with a mark in front where its numbers are something else than the table's."""
+        return f"{MARK} {row.label}" if self.is_marked(row) else row.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +105,17 @@ class Report:
     data: Any
 
 
-def side_by_side(title: str, names: list[str], sheets: list[dict[str, Cell]], *, strong: str | None = None) -> Table:
+def side_by_side(
+    title: str, names: list[str], sheets: list[dict[str, Cell]], *, strong: str | None = None, status: str = "exact"
+) -> Table:
     """One column a model: rows in the order in which they first appear, empty where a model has none."""
     labels = dict.fromkeys(label for sheet in sheets for label in sheet)
     rows = [Row(label, tuple(sheet.get(label) for sheet in sheets), label == strong) for label in labels]
-    return Table(title, tuple(names), tuple(rows), by_model=True)
+    return Table(title, tuple(names), tuple(rows), by_model=True, status=status)
 
 
-def with_shares(title: str, name: str, amounts: dict[str, int], unit: str) -> Table:
+def with_shares(title: str, name: str, amounts: dict[str, int], unit: str, *, status: str = "exact") -> Table:
     """One model's parts, each with its share of their sum as a bar."""
     total = sum(amounts.values())
     rows = [Row(label, (Quantity(value, unit), Ratio(value, total, "bar"))) for label, value in amounts.items()]
-    return Table(title, (name, "share"), tuple(rows))
+    return Table(title, (name, "share"), tuple(rows), status=status)

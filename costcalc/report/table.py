@@ -47,7 +47,7 @@ def _fitted(table: Table, screen: Screen) -> list[str]:
         middle = (len(table.columns) + 1) // 2
         return [block for part in _split(table, middle) for block in _fitted(part, screen)]
     longest = max(cell_len(word) for row in table.rows for word in (row.label.split() or [""]))
-    cells = replace(table, title="", rows=tuple(replace(row, label="") for row in table.rows))
+    cells = replace(table, title="", status="", rows=tuple(replace(row, label="", status="") for row in table.rows))
     narrowest = _console(Screen(), NO_LIMIT).measure(_grid(cells, screen, stacked=True)).minimum
     if width - narrowest < min(longest, LEAST_LABEL):
         return [_listed(table, screen)]
@@ -56,9 +56,9 @@ def _fitted(table: Table, screen: Screen) -> list[str]:
 
 def _listed(table: Table, screen: Screen) -> str:
     """Each label on a line of its own, and below it a line for each cell that says something."""
-    lines = [_text(table.title, screen, "dim")]
+    lines = [_text(table.heading, screen, "dim")]
     for row in table.rows:
-        lines.append(_text(row.label, screen, "bold" if row.strong else ""))
+        lines.append(_text(table.marked(row), screen, "bold" if row.strong else ""))
         for name, cell in zip(table.columns, row.cells, strict=True):
             words = f"{_exact(cell, screen)}  {_said(cell)}".strip()
             if words:
@@ -77,8 +77,8 @@ def _split(table: Table, at: int) -> list[Table]:
 
 def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim" if screen.colour else "")
-    grid.add_column(Text(table.title), overflow="fold")
-    columns: list[list[str]] = [[row.label for row in table.rows]]
+    grid.add_column(Text(table.heading), overflow="fold")
+    columns: list[list[str]] = [[table.marked(row) for row in table.rows]]
     for index, name in enumerate(table.columns):
         cells = [row.cells[index] for row in table.rows]
         exact, said = [_exact(cell, screen) for cell in cells], [_said(cell) for cell in cells]

@@ -62,15 +62,15 @@ def test_the_rows(fine, tiny):
     """Two sequences of 7: 14·15,392 + 2·360·28; 6·8,177·14 = 686,868; attention projects with 14·2·3·1,040 = 87,360."""
     rows = list(csv.reader(io.StringIO(fine("flops", tiny, "--seq-len", "7", "--batch", "2", "--format", "csv"))))
     assert [row[1:] for row in rows if row[0] == "FLOPs"] == [
-        ["new tokens", "tokens", "7", ""],
-        ["forward", "FLOPs", "235648", ""],
-        ["weights", "FLOPs", "215488", ""],
-        ["attention core", "FLOPs", "20160", ""],
-        ["attention core share", "", "0.085551", ""],  # 20,160 / 235,648
-        ["per new token", "FLOPs", "16832", ""],  # 235,648 / 14
-        ["train (3 x forward)", "FLOPs", "706944", ""],
-        ["6·N·D, all parameters", "FLOPs", "686868", ""],
-        ["train / 6·N·D", "", "1.029228", ""],  # 706,944 / 686,868
+        ["new tokens", "tokens", "7", "", "exact"],
+        ["forward", "FLOPs", "235648", "", "exact"],
+        ["weights", "FLOPs", "215488", "", "exact"],
+        ["attention core", "FLOPs", "20160", "", "exact"],
+        ["attention core share", "", "0.085551", "", "exact"],  # 20,160 / 235,648
+        ["per new token", "FLOPs", "16832", "", "exact"],  # 235,648 / 14
+        ["train (3 x forward)", "FLOPs", "706944", "", "exact"],
+        ["6·N·D, all parameters", "FLOPs", "686868", "", "exact"],
+        ["train / 6·N·D", "", "1.029228", "", "exact"],  # 706,944 / 686,868
     ]
     parts = {row[1]: row[3] for row in rows if row[0] == "by component"}
     assert parts == {"attention": str(87_360 + 20_160), "feed_forward": str(14 * 2 * 3 * 1_443), "head": str(14 * 494)}
@@ -113,10 +113,10 @@ def test_without_a_length_each_model_takes_its_own_context(fine):
 
 def test_several_models_are_columns_without_shares(fine, tiny, windowed):
     rows = list(csv.reader(io.StringIO(fine("flops", tiny, windowed, "--seq-len", "7", "--format", "csv"))))
-    assert rows[0] == ["section", "quantity", "unit", "tiny", "windowed"]
+    assert rows[0] == ["section", "quantity", "unit", "tiny", "windowed", "status"]
     # Windowed: weights 2·(5·(1,040 + 962) + 247) = 20,514 a token; 120 a pair, of which a window of 5 leaves 15 + 2·5.
-    assert rows[1] == ["FLOPs", "new tokens", "tokens", "7", "7"]
-    assert rows[2] == ["FLOPs", "forward", "FLOPs", "117824", str(7 * 20_514 + 120 * (4 * 25 + 28))]
+    assert rows[1] == ["FLOPs", "new tokens", "tokens", "7", "7", "exact"]
+    assert rows[2] == ["FLOPs", "forward", "FLOPs", "117824", str(7 * 20_514 + 120 * (4 * 25 + 28)), "exact"]
     assert {row[0] for row in rows} == {"section", "FLOPs", "note"}
 
 

@@ -42,12 +42,12 @@ def test_layers_with_a_window_stop_growing(fine, windowed):
 def test_the_rows(fine, tiny):
     rows = list(csv.reader(io.StringIO(fine("kv", tiny, "--context", "7", "--batch", "2", "--format", "csv"))))
     assert rows == [
-        ["section", "quantity", "unit", "tiny"],
-        ["KV cache", "context", "tokens", "7"],
-        ["KV cache", "cache", "bytes", "1680"],
-        ["KV cache", "next token adds", "bytes", "240"],
-        ["KV cache", "keys and values", "elements", "840"],
-        ["note", "2 sequences, bf16; exact, before an engine's paging", "", ""],
+        ["section", "quantity", "unit", "tiny", "status"],
+        ["KV cache", "context", "tokens", "7", "exact"],
+        ["KV cache", "cache", "bytes", "1680", "exact"],
+        ["KV cache", "next token adds", "bytes", "240", "exact"],
+        ["KV cache", "keys and values", "elements", "840", "exact"],
+        ["note", "2 sequences, bf16; exact, before an engine's paging", "", "", ""],
     ]
 
 
@@ -73,7 +73,7 @@ def test_the_same_model_twice_is_told_apart(fine):
     lines = fine("kv", "gpt2", "gpt2").splitlines()
     assert "gpt2 #1: 36.00 MiB" in lines[0]
     assert "gpt2 #2: 36.00 MiB" in lines[0]
-    assert lines[2].split() == ["KV", "cache", "gpt2", "#1", "gpt2", "#2"]
+    assert lines[2].split() == ["KV", "cache", "(exact)", "gpt2", "#1", "gpt2", "#2"]
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,16 @@ def rows(text):
 def test_totals_and_components(fine, tiny):
     """Norms 3·2·13 + 13; attention 3·1,040; feed-forward 3·1,443; shares of 8,177."""
     assert rows(fine("params", tiny, "--format", "csv")) == {
-        ("section", "quantity"): ["unit", "tiny", "share"],
-        ("parameters", "total"): ["parameters", "8177", ""],
-        ("parameters", "embedding tables"): ["parameters", "637", ""],
-        ("parameters", "non-embedding"): ["parameters", "7540", ""],
-        ("by component", "embedding"): ["parameters", "247", "0.030207"],
-        ("by component", "positions"): ["parameters", "143", "0.017488"],
-        ("by component", "norms"): ["parameters", "91", "0.011129"],
-        ("by component", "attention"): ["parameters", "3120", "0.381558"],
-        ("by component", "feed_forward"): ["parameters", "4329", "0.529412"],
-        ("by component", "head"): ["parameters", "247", "0.030207"],
+        ("section", "quantity"): ["unit", "tiny", "share", "status"],
+        ("parameters", "total"): ["parameters", "8177", "", "exact"],
+        ("parameters", "embedding tables"): ["parameters", "637", "", "exact"],
+        ("parameters", "non-embedding"): ["parameters", "7540", "", "exact"],
+        ("by component", "embedding"): ["parameters", "247", "0.030207", "exact"],
+        ("by component", "positions"): ["parameters", "143", "0.017488", "exact"],
+        ("by component", "norms"): ["parameters", "91", "0.011129", "exact"],
+        ("by component", "attention"): ["parameters", "3120", "0.381558", "exact"],
+        ("by component", "feed_forward"): ["parameters", "4329", "0.529412", "exact"],
+        ("by component", "head"): ["parameters", "247", "0.030207", "exact"],
     }
 
 
@@ -97,11 +97,11 @@ def test_the_rows_add_up_to_the_total(fine, model, by, column):
 
 def test_several_models_are_columns(fine, tiny, windowed):
     cells = rows(fine("params", tiny, windowed, "--format", "csv"))
-    assert cells["section", "quantity"] == ["unit", "tiny", "windowed"]
+    assert cells["section", "quantity"] == ["unit", "tiny", "windowed", "status"]
     # 5 layers of 2,028, the final norm, embedding and head: 10,647
-    assert cells["parameters", "total"] == ["parameters", "8177", "10647"]
-    assert cells["by component", "positions"] == ["parameters", "143", ""]
-    assert cells["by component", "feed_forward"] == ["parameters", "4329", "4810"]
+    assert cells["parameters", "total"] == ["parameters", "8177", "10647", "exact"]
+    assert cells["by component", "positions"] == ["parameters", "143", "", "exact"]
+    assert cells["by component", "feed_forward"] == ["parameters", "4329", "4810", "exact"]
 
 
 def test_the_same_model_twice_gives_two_columns(fine, tiny):
@@ -110,6 +110,7 @@ def test_the_same_model_twice_gives_two_columns(fine, tiny):
         "tiny #1",
         "gpt2",
         "tiny #2",
+        "status",
     ]
 
 

@@ -54,10 +54,10 @@ def test_aliases(presets):
 
 def test_the_columns(fine, presets):
     rows = list(csv.reader(io.StringIO(fine("presets", "--format", "csv"))))
-    assert rows[0][3:] == ["alias", "parameters", "context", "source"]
+    assert rows[0][3:] == ["alias", "parameters", "context", "source", "status"]
     assert [row[1] for row in rows[1:] if row[0] != "note"] == list(presets)
     row = next(row for row in rows if row[1] == "llama-3-8b")
-    assert row[3:] == ["8b", "8030261248", "8192", "meta-llama/Meta-Llama-3-8B config.json"]
+    assert row[3:] == ["8b", "8030261248", "8192", "meta-llama/Meta-Llama-3-8B config.json", "exact"]
 
 
 def test_the_title_counts_them(fine, presets):

@@ -8,7 +8,7 @@ import pytest
 
 
 def page(text):
-    """(section, quantity) -> cells of the models and the share, of CSV."""
+    """(section, quantity) -> cells of the models, the share and the status, of CSV."""
     return {(row[0], row[1].strip()): row[3:] for row in csv.reader(io.StringIO(text))}
 
 
@@ -29,8 +29,8 @@ def test_the_numbers(fine, tiny):
         "1320",
         "120",
     ]
-    assert cells["parameters", "total"] == ["8177", ""]
-    assert cells["by component", "feed_forward"] == ["4329", "0.529412"]
+    assert cells["parameters", "total"] == ["8177", "", "exact"]
+    assert cells["by component", "feed_forward"] == ["4329", "0.529412", "exact"]
 
 
 def test_the_rule_of_thumb(fine, tiny):
@@ -43,6 +43,19 @@ def test_the_rule_of_thumb(fine, tiny):
         "14898",
         "120",
     ]
+
+
+def test_counts_are_exact_and_rules_of_thumb_are_estimates(fine, tiny):
+    cells = page(fine("show", tiny, "--format", "csv"))
+    assert {(section, value[-1]) for (section, _), value in cells.items() if section != "note"} == {
+        ("section", "status"),
+        ("model", ""),
+        ("parameters", "exact"),
+        ("by component", "exact"),
+        ("forward FLOPs", "exact"),
+        ("KV cache, bf16", "exact"),
+        ("rule of thumb", "estimate"),
+    }
 
 
 def test_the_rule_of_thumb_is_16_bit_whatever_the_dtype(fine, tiny):
@@ -135,7 +148,7 @@ def test_buffers_are_no_component(fine, tmp_path):
     )
     cells = page(fine("show", path, "--context", "7", "--format", "csv"))
     assert sum(int(value[0]) for key, value in cells.items() if key[0] == "by component") == 1_482
-    assert cells["parameters", "buffers"] == ["143", ""]
+    assert cells["parameters", "buffers"] == ["143", "", "exact"]
 
 
 def test_the_published_figure_and_the_source_are_in_json(fine):
@@ -146,9 +159,9 @@ def test_the_published_figure_and_the_source_are_in_json(fine):
 
 def test_several_models_are_columns(fine):
     cells = page(fine("show", "7b", "8b", "--format", "csv"))
-    assert cells["section", "quantity"] == ["llama-2-7b", "llama-3-8b"]
-    assert cells["model", "layers"] == ["32 of width 4,096", "32 of width 4,096"]
-    assert cells["KV cache, bf16", "at the context"] == ["2147483648", "1073741824"]
+    assert cells["section", "quantity"] == ["llama-2-7b", "llama-3-8b", "status"]
+    assert cells["model", "layers"] == ["32 of width 4,096", "32 of width 4,096", ""]
+    assert cells["KV cache, bf16", "at the context"] == ["2147483648", "1073741824", "exact"]
     assert not [key for key in cells if key[0] == "by component"]
 
 

@@ -40,7 +40,7 @@ def test_the_table(fine, tiny):
         """\
 tiny: verified, 65 paths agree in prefill and decode
 
-compared                  paths   stated                recorded
+compared (exact)          paths   stated                recorded
 prefill: parameters          31    8,177        8.18 K     8,177        8.18 K
 prefill: FLOPs               28  193,072  193.07 kFLOP   193,072  193.07 kFLOP
 prefill: cached elements      6      660                     660
@@ -48,7 +48,7 @@ decode: parameters           31    8,177        8.18 K     8,177        8.18 K
 decode: FLOPs                28   19,352   19.35 kFLOP    19,352   19.35 kFLOP
 decode: cached elements       6      660                     660
 
-measured                                                by  allowed    verdict
+measured (measured)                                     by  allowed    verdict
 sums of attention rows differ from 1               #  1e-05      fine
 a later token changes earlier logits                     0  exactly 0  fine
 cached decoding differs from the full pass         #  1e-04      fine
@@ -106,6 +106,17 @@ def test_a_difference_is_exit_code_1_with_the_paths(cli, tiny, more_kv_heads):
         ["decoder.layers.attention.k", "0-2", "prefill", "FLOPs", "2,860", "8,580"],
         ["decoder.layers.attention.k", "0-2", "decode", "FLOPs", "260", "780"],
     ]
+
+
+def test_counts_are_exact_and_laws_are_measured(cli, tiny, more_kv_heads):
+    rows = csv.reader(io.StringIO(cli("verify", tiny, "--format", "csv")[1]))
+    assert {(row[0], row[-1]) for row in rows} == {
+        ("section", "status"),
+        ("compared", "exact"),
+        ("differs", "exact"),
+        ("measured", "measured"),
+        ("note", ""),
+    }
 
 
 def test_a_difference_shows_which_side_is_which(cli, tiny, more_kv_heads):

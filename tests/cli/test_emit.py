@@ -30,7 +30,7 @@ def without_codes(text):
     [
         ("report.json", '{\n  "schema": "costcalc.params/1"'),
         ("report.JSON", '{\n  "schema": "costcalc.params/1"'),
-        ("report.csv", "section,quantity,unit,gpt2,share\n"),
+        ("report.csv", "section,quantity,unit,gpt2,share,status\n"),
         ("report.md", f"**{PARAMS_GPT2}**"),
         ("report.txt", f"{PARAMS_GPT2}\n"),
         ("report", f"{PARAMS_GPT2}\n"),

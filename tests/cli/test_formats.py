@@ -7,6 +7,11 @@ import re
 
 import pytest
 
+from costcalc.cli import emit
+from costcalc.cli import main as root
+from costcalc.report import Measure, Quantity, Ratio, render
+from costcalc.report.report import STATUSES
+
 # Command line -> a number that every format of it holds. The tiny ones are worked out in conftest.py and below.
 COMMANDS = {
     "show 8b": 8_030_261_248,
@@ -52,6 +57,7 @@ def test_csv(fine, line, number):
     rows = list(csv.reader(io.StringIO(fine(*line.split(), "--format", "csv"))))
     assert {len(row) for row in rows} == {len(rows[0])}
     assert rows[0][:3] == ["section", "quantity", "unit"]
+    assert rows[0][-1] == "status"
     assert len(set(rows[0])) == len(rows[0])
     assert [row for row in rows if str(number) in row]
 
@@ -68,6 +74,44 @@ def test_markdown(fine, line, number):
     assert re.search(rf"(?<![\d,]){number:,}(?![\d,])", text)
 
 
+# Command -> its modes, of which each has tables of its own; MODEL and OTHER are the small ones of conftest.py.
+MODES = {
+    "show": ["MODEL", "MODEL OTHER --context 7", "MODEL --dtype q8_0"],
+    "params": [
+        *("MODEL", "MODEL OTHER", "MODEL --by layer", "MODEL --by tensor", "MODEL OTHER --by layer"),
+        "MODEL OTHER --by tensor",
+    ],
+    "flops": ["MODEL", "MODEL OTHER --seq-len 7", "MODEL --seq-len 1 --past-tokens 5", "MODEL --logits last"],
+    "kv": ["MODEL", "MODEL OTHER --context 7 --batch 2"],
+    "verify": ["MODEL", "MODEL OTHER"],
+    "presets": [""],
+    "schema": [""],
+}
+
+
+def test_every_command_has_modes():
+    assert set(MODES) == set(root.COMMANDS), "give a new command its modes above"
+
+
+@pytest.mark.parametrize("line", [f"{command} {mode}".strip() for command, modes in MODES.items() for mode in modes])
+def test_every_table_with_numbers_says_what_they_are(fine, tiny, windowed, monkeypatch, line):
+    reports = []
+
+    def kept(report, form, screen):
+        reports.append(report)
+        return render(report, form, screen)
+
+    monkeypatch.setattr(emit, "render", kept)
+    paths = {"MODEL": str(tiny), "OTHER": str(windowed)}
+    fine(*(paths.get(word, word) for word in line.split()), "--format", "table")
+    (report,) = reports
+    assert report.tables
+    for table in report.tables:
+        if any(isinstance(cell, Quantity | Ratio | Measure) for row in table.rows for cell in row.cells):
+            assert table.status in STATUSES, table.title
+        assert {row.status for row in table.rows} <= {"", *STATUSES}, table.title
+
+
 def test_schema_is_json_unless_another_format_is_asked_for(fine):
     assert fine("schema") == fine("schema", "--json") == fine("schema", "--format", "json")
     assert "GroupedQuery.kv_heads" in fine("schema", "--format", "table")
@@ -77,7 +121,7 @@ def test_schema_is_json_unless_another_format_is_asked_for(fine):
 
 def test_schema_in_columns_has_equal_rows(fine):
     rows = list(csv.reader(io.StringIO(fine("schema", "--format", "csv"))))
-    assert {len(row) for row in rows} == {5}
+    assert {len(row) for row in rows} == {6}
     lines = [line for line in fine("schema", "--format", "markdown").splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
 

@@ -30,34 +30,60 @@ def test_every_row_has_every_column():
     """The table with the most columns names them; a share is a fraction, whatever a table for people shows."""
     shares = with_shares("by part", "small", {"all": 7}, "parameters")
     assert text_of(TOTALS, shares) == (
-        "section,quantity,unit,small,share\n"
-        "parameters,total,parameters,8030261248,\n"
-        "parameters,none,bytes,,\n"
-        'parameters,kind,,"a, b",\n'
-        "parameters,empty,,,\n"
-        "parameters,ratio,,0.666667,\n"
-        "parameters,percent,,0.125000,\n"
-        "by part,all,parameters,7,1.000000\n"
-        "note,a note,,,\n"
+        "section,quantity,unit,small,share,status\n"
+        "parameters,total,parameters,8030261248,,\n"
+        "parameters,none,bytes,,,\n"
+        'parameters,kind,,"a, b",,\n'
+        "parameters,empty,,,,\n"
+        "parameters,ratio,,0.666667,,\n"
+        "parameters,percent,,0.125000,,\n"
+        "by part,all,parameters,7,1.000000,exact\n"
+        "note,a note,,,,\n"
     )
 
 
 def test_a_row_of_several_units_has_none():
     row = Row("mixed", ("text", Quantity(7, "tokens"), Quantity(5, "bytes")))
-    assert "section,mixed,,text,7,5\n" in text_of(Table("section", ("a", "b", "c"), (row,)))
+    assert "section,mixed,,text,7,5,\n" in text_of(Table("section", ("a", "b", "c"), (row,)))
 
 
 @pytest.mark.parametrize("name", ["a,b", 'say "a"', "[red]a", "a|b", " a ", "模型"])
 def test_a_name_comes_back_as_it_was(name):
     table = Table(name, (name,), (Row(name, (name,)),))
     head, row, note = csv.reader(io.StringIO(text_of(table)))
-    assert head == ["section", "quantity", "unit", name]
-    assert row == [name, name.strip(), "", name]
-    assert note == ["note", "a note", "", ""]
+    assert head == ["section", "quantity", "unit", name, "status"]
+    assert row == [name, name.strip(), "", name, ""]
+    assert note == ["note", "a note", "", "", ""]
 
 
 def test_indented_labels_lose_their_indent():
-    assert "s,of which,tokens,7\n" in text_of(Table("s", ("a",), (Row("  of which", (Quantity(7, "tokens"),)),)))
+    assert "s,of which,tokens,7,\n" in text_of(Table("s", ("a",), (Row("  of which", (Quantity(7, "tokens"),)),)))
+
+
+def test_the_last_column_says_what_each_row_is():
+    """A row's own status beats its table's; nothing is marked, since a column says it."""
+    rows = (
+        Row("plain", (Quantity(7, "FLOPs"),)),
+        Row("own", (Quantity(5, "FLOPs"),), status="modelled"),
+        Row("same", (Quantity(3, "FLOPs"),), status="exact"),
+    )
+    shares = with_shares("parts", "m", {"all": 7}, "bytes", status="estimate")
+    assert text_of(
+        Table("s", ("m",), rows, status="exact"), Table("no numbers", ("m",), (Row("kind", ("x",)),)), shares
+    ) == (
+        "section,quantity,unit,m,share,status\n"
+        "s,plain,FLOPs,7,,exact\n"
+        "s,own,FLOPs,5,,modelled\n"
+        "s,same,FLOPs,3,,exact\n"
+        "no numbers,kind,,x,,\n"
+        "parts,all,bytes,7,1.000000,estimate\n"
+        "note,a note,,,,\n"
+    )
+
+
+def test_a_row_has_a_status_in_a_table_without_one():
+    row = Row("a", (Quantity(7, "tokens"),), status="measured")
+    assert "s,a,tokens,7,measured\n" in text_of(Table("s", ("m",), (row,)))
 
 
 def test_the_screen_changes_nothing():

@@ -34,13 +34,24 @@ def test_the_whole_page():
         "| ratio | 0.667 | 12.5% |\n"
         "| kind | text | more text |\n"
         "\n"
-        "| by part | small | share |\n"
+        "| by part (exact) | small | share |\n"
         "| :-- | --: | --: |\n"
         "| half | 1 | 50.0% |\n"
         "| rest | 1 | 50.0% |\n"
         "\n"
         "- one\n"
         "- two\n"
+    )
+
+
+def test_what_the_numbers_are_is_in_the_heading_and_marks_rows_that_differ():
+    rows = (
+        Row("plain", (Quantity(7, "tokens"),)),
+        Row("other", (Quantity(5, "tokens"),), status="modelled"),
+        Row("same", (Quantity(3, "tokens"),), status="exact"),
+    )
+    assert text_of(Table("FLOPs", ("m",), rows, status="exact")) == (
+        "**title**\n\n| FLOPs (exact, ~ modelled) | m |\n| :-- | --: |\n| plain | 7 |\n| ~ other | 5 |\n| same | 3 |\n"
     )
 
 

@@ -13,12 +13,15 @@ from costcalc.report import (
     Quantity,
     Ratio,
     Report,
+    Row,
     Screen,
+    Table,
     known_format,
     render,
     side_by_side,
     with_shares,
 )
+from costcalc.report.report import STATUSES
 
 
 def test_a_ratio_of_nothing_is_nothing():
@@ -47,13 +50,48 @@ def test_with_shares_are_of_the_sum():
     ]
 
 
+def test_the_statuses():
+    assert STATUSES == ("exact", "modelled", "estimate", "measured")
+
+
+def test_tables_are_exact_unless_said_otherwise():
+    sheet = {"a": Quantity(7, "bytes")}
+    assert side_by_side("t", ["one"], [sheet]).status == with_shares("t", "one", {"a": 3}, "bytes").status == "exact"
+    assert side_by_side("t", ["one"], [sheet], status="estimate").status == "estimate"
+    assert with_shares("t", "one", {"a": 3}, "bytes", status="modelled").status == "modelled"
+    assert Table("t", (), ()).status == Row("a", ()).status == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "of_rows", "heading", "labels"),
+    [
+        ("exact", ["", ""], "t (exact)", ["0", "1"]),
+        ("exact", ["exact", ""], "t (exact)", ["0", "1"]),
+        ("exact", ["modelled", ""], "t (exact, ~ modelled)", ["~ 0", "1"]),
+        ("exact", ["modelled", "exact", "modelled"], "t (exact, ~ modelled)", ["~ 0", "1", "~ 2"]),
+        ("exact", ["modelled", "estimate"], "t (exact, ~ estimate, ~ modelled)", ["~ 0", "~ 1"]),
+        ("estimate", ["exact", "estimate"], "t (estimate, ~ exact)", ["~ 0", "1"]),
+        ("", ["", ""], "t", ["0", "1"]),
+        ("", ["", "measured"], "t (~ measured)", ["0", "~ 1"]),
+        ("measured", [], "t (measured)", []),
+    ],
+)
+def test_the_heading_says_what_the_numbers_are_and_rows_that_differ_are_marked(status, of_rows, heading, labels):
+    rows = tuple(Row(str(index), (), status=own) for index, own in enumerate(of_rows))
+    table = Table("t", (), rows, status=status)
+    assert table.heading == heading
+    assert [table.marked(row) for row in rows] == labels
+    assert [table.is_marked(row) for row in rows] == [label.startswith("~") for label in labels]
+    assert [row.label for row in rows] == [str(index) for index in range(len(rows))]
+
+
 @pytest.mark.parametrize(
     "part",
     [
         Quantity(1, "bytes"),
         Ratio(1, 2),
         side_by_side("t", [], []),
-        side_by_side("t", ["one"], [{"a": "1"}]).rows[0],
+        Row("a", ("1",), status="exact"),
         Report("title", (), (), {}),
         Screen(),
     ],

@@ -88,8 +88,9 @@ def test_models_go_below_each_other_where_they_do_not_fit_beside():
 def test_the_first_half_of_an_odd_number_of_models_is_the_larger():
     names = ["a", "b", "c"]
     table = side_by_side("title", names, [{"row": Quantity(10**9, "tokens")}] * 3)
-    text = drawn(of(table), 40)
-    assert [line.split()[1:] for line in text.splitlines() if line.startswith("title")] == [["a", "b"], ["c"]]
+    text = drawn(of(table), 50)
+    heads = [line.split() for line in text.splitlines() if line.startswith("title")]
+    assert heads == [["title", "(exact)", "a", "b"], ["title", "(exact)", "c"]]
 
 
 def test_long_labels_are_folded_when_nothing_else_is_left():
@@ -126,10 +127,10 @@ def test_shares_are_bars():
     assert drawn(of(table)) == (
         "the answer\n"
         "\n"
-        "by part  model          share\n"
-        "half     4,000  4.00 K   50.0%  ████████\n"
-        "rest     3,000  3.00 K   37.5%  ██████\n"
-        "last     1,000  1.00 K   12.5%  ██\n"
+        "by part (exact)  model          share\n"
+        "half             4,000  4.00 K   50.0%  ████████\n"
+        "rest             3,000  3.00 K   37.5%  ██████\n"
+        "last             1,000  1.00 K   12.5%  ██\n"
     )
     assert drawn(of(table), unicode=False) == drawn(of(table)).replace("█", "#")
 
@@ -281,3 +282,64 @@ none
         text = drawn(report, width)
         assert max(map(len, text.splitlines())) <= width
         assert "8,030,261,248" in text
+
+
+MIXED = Table(
+    "FLOPs",
+    ("model", "why"),
+    (
+        Row("matrices", (Quantity(8030261248, "FLOPs"), "a b"), strong=True),
+        Row("layers.activations", (Quantity(7, "FLOPs"), None), status="modelled"),
+        Row("tables", (Quantity(5, "FLOPs"), None), status="exact"),
+    ),
+    status="exact",
+)
+
+
+def test_what_the_numbers_are_is_in_the_heading_and_marks_rows_that_differ():
+    assert drawn(of(MIXED)) == (
+        "the answer\n"
+        "\n"
+        "FLOPs (exact, ~ modelled)          model              why\n"
+        "matrices                   8,030,261,248  8.03 GFLOP  a b\n"
+        "~ layers.activations                   7\n"
+        "tables                                 5\n"
+    )
+
+
+def test_a_list_has_the_same_heading_and_marks():
+    """Beside labels stand 13 + 2 and 3 + 2 characters; with 14 + 2 for labels that makes 36."""
+    listed = """\
+the answer
+
+FLOPs (exact, ~ modelled)
+matrices
+  model: 8,030,261,248  8.03 GFLOP
+  why: a b
+~ layers.activations
+  model: 7
+tables
+  model: 5
+"""
+    assert drawn(of(MIXED), 35) == drawn(of(MIXED), 34) == listed
+    assert drawn(of(MIXED), 36) != listed
+
+
+def test_each_half_of_a_split_table_says_what_its_numbers_are():
+    """Also the half in which the marked row is empty."""
+    rows = (
+        Row("a", (Quantity(10**9, "FLOPs"), Quantity(10**9, "FLOPs"))),
+        Row("b", (Quantity(7, "FLOPs"), None), status="estimate"),
+    )
+    table = Table("FLOPs", ("one", "two"), rows, by_model=True, status="exact")
+    lines = drawn(of(table), 42).splitlines()
+    assert [line.split() for line in lines if "FLOPs" in line] == [
+        ["FLOPs", "(exact,", "~", "estimate)", "one"],
+        ["FLOPs", "(exact,", "~", "estimate)", "two"],
+    ]
+    assert [line.split() for line in lines if line.startswith("~")] == [["~", "b", "7"], ["~", "b"]]
+
+
+def test_a_table_without_numbers_has_its_title_alone():
+    table = Table("model", ("name",), (Row("source", ("words",)),))
+    assert drawn(of(table)).splitlines()[2] == "model   name"
