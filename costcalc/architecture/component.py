@@ -65,6 +65,14 @@ class Component(BaseModel):
             if not holds:
                 raise RuleError(message.format(d_model=d_model, **self.__dict__), where)
 
+    def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
+        """What optional fields stand for where they are None, and from what that follows: `{"kv_heads": (8, "heads")}`.
+
+        The value is None where no written one would mean the same.
+        """
+        del d_model
+        return {}
+
     def derived(self, d_model: int) -> Iterator[str]:
         """What was not written but follows from what was, one short sentence each."""
         del d_model

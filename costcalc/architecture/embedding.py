@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
 from costcalc.architecture.places import At, Stream
@@ -23,6 +24,10 @@ class Embedding(Component):
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Only a projection can have a bias."""
         yield self.width is not None or not self.bias, "`bias` belongs to a projection, which needs a `width`"
+
+    def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
+        """Rows as wide as the model; a written width of the same size would bring a projection."""
+        return {"width": (None, "d_model")}
 
     def table_axes(self, d_model: int, vocab_size: int) -> dict[str, int]:
         """The axes of the table, which a tied head multiplies by: V x D or V x W."""

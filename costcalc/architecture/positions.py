@@ -7,7 +7,7 @@ so a layer may have its own. `rows` is how many positions a table has, None wher
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -98,6 +98,10 @@ class RotaryPositions(Component):
     rotary_dim: Size | None = None
     added: ClassVar[bool] = False
     rows: ClassVar[None] = None
+
+    def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
+        """All numbers of a head are rotated, whatever its size."""
+        return {"rotary_dim": (None, "all")}
 
     def summary(self) -> str:
         """One line for a reader."""

@@ -71,6 +71,11 @@ class Stack(Component):
         """How many layers, repeats multiplied out."""
         return _depth(self.layers)
 
+    def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
+        """A final norm, unless the last layer ends in a norm of its own."""
+        norms = _last_block(self.layers).norms
+        return {"final_norm": (norms != "post", f"norms: {norms}")}
+
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A bound on the layers, since layouts list every one."""
         yield len(self.layers) > 0, "there are no layers"

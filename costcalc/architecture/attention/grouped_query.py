@@ -6,7 +6,7 @@ kv_heads = heads is multi-head, 1 is multi-query (arXiv 1911.02150), anything be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -77,6 +77,12 @@ class GroupedQuery(Component):
         """(kv_heads, head_dim), derived where they were not written."""
         kv_heads = self.heads if self.kv_heads is None else self.kv_heads
         return kv_heads, d_model // self.heads if self.head_dim is None else self.head_dim
+
+    def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
+        """Key/value heads, head size where it divides, and the scale of scores."""
+        _, head_dim = self.sizes(d_model)
+        divides = {"head_dim": (d_model // self.heads, "d_model / heads")} if d_model % self.heads == 0 else {}
+        return {"kv_heads": (self.heads, "heads"), **divides, "scale": (head_dim**-0.5, "1 / sqrt(head_dim)")}
 
     def derived(self, d_model: int) -> Iterator[str]:
         """Head size and key/value heads, where they were not written."""

@@ -1,0 +1,231 @@
+"""What differs between two architectures, field by field, and one of them with some fields of the other.
+
+Fields are compared in the full form and named as people write them: what was written once, as a default for a stack and
+all of its layers, is one change. Names and where a model comes from are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from costcalc.architecture.architecture import Architecture
+from costcalc.architecture.block import Block
+from costcalc.architecture.component import Component, RuleError
+from costcalc.architecture.stack import Pattern, Stack
+from costcalc.architecture.written import FullForm
+
+UNCOUNTED = {"name", "source", "published_parameters"}
+"""Fields that say what a model is called, not what it is."""
+
+Scalar = int | float | str | bool | None
+Entry = Block | Pattern
+Widths = tuple[int, int]
+"""The d_model of either model, which some fields that are left out follow from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A value for a reader: a field's own, the kind of a component, or layers in a few words; None where nothing is.
+
+    derived: what a value that was left out follows from, such as "d_model / heads"; empty for a written one.
+    """
+
+    value: Scalar
+    derived: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference, named as people write it: "feed_forward.d_ff", "norm", "repeat".
+
+    base, other: its value here and there. layers: the base's layers whose field it is, none for a field outside them.
+    inside: of a component of another kind, the fields that both kinds have and that differ too; they change with it.
+    paths, new: where `applied` puts the new value in the full form, and that value as plain data.
+    """
+
+    field: str
+    base: Said
+    other: Said
+    layers: tuple[int, ...]
+    inside: tuple[tuple[str, Said, Said], ...]
+    paths: tuple[tuple[str | int, ...], ...]
+    new: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The values that both models have at one place; field: the keys of the path that people write."""
+
+    path: tuple[str | int, ...]
+    field: tuple[str, ...]
+    base: Any
+    other: Any
+    layers: tuple[int, ...] = ()
+    derived: tuple[str, str] = ("", "")
+
+    def under(self, name: str) -> _Pair:
+        """The pair one key further down."""
+        base, other = getattr(self.base, name), getattr(self.other, name)
+        return _Pair((*self.path, name), (*self.field, name), base, other, self.layers)
+
+
+def changes(base: Architecture, other: Architecture) -> tuple[Change, ...]:
+    """Every field in which `other` differs, in the order of the full form.
+
+    The same field that differs in the same way in several layers, or in a stack and its layers, is one change; another
+    kind of component is one change of the whole, and so are layers in another structure (more entries, a pattern).
+    """
+    places: dict[Any, list[_Pair]] = {}
+    for pair in _fields(_Pair((), (), base, other), (base.d_model, other.d_model)):
+        places.setdefault((pair.field, pair.base, pair.other, pair.derived), []).append(pair)
+    return tuple([_change(pairs) for pairs in places.values()])
+
+
+def applied(base: Architecture, *made: Change) -> Architecture:
+    """`base` with these changes only, its layers nameless, since two that were equal may differ now.
+
+    Raises `RuleError` with the rule that they break, such as heads that are no multiple of the base's kv_heads.
+    """
+    data = base.model_dump(mode="json")
+    for change in made:
+        for path in change.paths:
+            place: Any = data
+            for key in path[:-1]:
+                place = place[key]
+            place[path[-1]] = change.new
+    for value in data.values():
+        if isinstance(value, dict):
+            _take_names(value.get("layers", []))
+    try:
+        return Architecture.model_validate(FullForm(data))
+    except ValidationError as error:
+        rule = error.errors()[0].get("ctx", {}).get("error")
+        raise (rule if isinstance(rule, RuleError) else error) from None
+
+
+def _take_names(entries: list[dict[str, Any]]) -> None:
+    for entry in entries:
+        entry.pop("name", None)
+        _take_names(entry.get("pattern", []))
+
+
+def _fields(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
+    """The fields that differ inside two components of one kind."""
+    left_out = pair.base.left_out(widths[0]), pair.other.left_out(widths[1])
+    for name in type(pair.base).model_fields:
+        inner = pair.under(name)
+        if name in UNCOUNTED or inner.base == inner.other:
+            continue
+        if isinstance(pair.base, Stack) and name == "layers":
+            yield from _layers(inner, widths)
+        elif isinstance(pair.base, Stack) and name == "positions" and not (inner.base.added or inner.other.added):
+            continue  # a rotation acts in the layers, which hold it themselves
+        elif isinstance(inner.base, Component) and type(inner.base) is type(inner.other):
+            yield from _fields(replace(inner, field=()) if isinstance(inner.base, Stack) else inner, widths)
+        elif not _says_the_default(inner, left_out[1]):
+            yield _with_derived(inner, *left_out)
+
+
+Defaults = dict[str, tuple[Any, str]]
+
+
+def _says_the_default(pair: _Pair, other: Defaults) -> bool:
+    """One model leaves the field out, and the other writes what the second would derive: no change, only more words."""
+    written, name = pair.other if pair.base is None else pair.base, pair.field[-1]
+    return None in (pair.base, pair.other) and name in other and bool(other[name][0] == written)
+
+
+def _with_derived(pair: _Pair, base: Defaults, other: Defaults) -> _Pair:
+    """A value that was left out, as what it stands for."""
+    name = pair.field[-1]
+    old, why_old = base.get(name, (None, "")) if pair.base is None else (pair.base, "")
+    new, why_new = other.get(name, (None, "")) if pair.other is None else (pair.other, "")
+    return replace(pair, base=old, other=new, derived=(why_old, why_new))
+
+
+def _layers(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
+    """The fields that differ in two stacks of one structure; else the layers as a whole, unless they come out equal."""
+    if _expanded(pair.base) == _expanded(pair.other):
+        return
+    if _is_alike(pair.base, pair.other):
+        yield from _entries(pair, widths, (0,))
+    else:
+        yield replace(pair, layers=tuple(range(_depth(pair.base))))
+
+
+def _entries(pair: _Pair, widths: Widths, starts: Sequence[int]) -> Iterator[_Pair]:
+    """Entry by entry; `starts`: the layers at which the sequence begins, several inside a pattern."""
+    for index, (old, new) in enumerate(zip(pair.base, pair.other, strict=True)):
+        once = _depth((old,)) // old.repeat
+        begins = [start + once * turn for start in starts for turn in range(old.repeat)]
+        layers = tuple([begin + step for begin in begins for step in range(once)])
+        entry = _Pair((*pair.path, index), (), old, new, layers)
+        if isinstance(old, Block):
+            yield from _fields(entry, widths)
+        else:
+            if old.repeat != new.repeat:
+                yield replace(entry.under("repeat"), field=("pattern", "repeat"))
+            yield from _entries(entry.under("pattern"), widths, begins)
+        starts = [start + once * old.repeat for start in starts]
+
+
+def _depth(entries: Sequence[Entry]) -> int:
+    return sum(e.repeat * (1 if isinstance(e, Block) else _depth(e.pattern)) for e in entries)
+
+
+def _is_alike(base: Sequence[Entry], other: Sequence[Entry]) -> bool:
+    """As many entries, and blocks and patterns at the same places."""
+    return len(base) == len(other) and all(
+        _is_alike(old.pattern, new.pattern)
+        if isinstance(old, Pattern) and isinstance(new, Pattern)
+        else type(old) is type(new)
+        for old, new in zip(base, other, strict=True)
+    )
+
+
+def _expanded(entries: Sequence[Entry]) -> list[Block]:
+    """The nameless block of every layer in order."""
+    blocks: list[Block] = []
+    for entry in entries:
+        if isinstance(entry, Block):
+            blocks += [entry.model_copy(update={"name": None, "repeat": 1})] * entry.repeat
+        else:
+            blocks += _expanded(entry.pattern) * entry.repeat
+    return blocks
+
+
+def _change(pairs: list[_Pair]) -> Change:
+    first = pairs[0]
+    inside: list[tuple[str, Said, Said]] = []
+    if isinstance(first.base, Component) and isinstance(first.other, Component):
+        new = {name: _said(value) for name, value in first.other if name != "kind"}
+        both = [(name, _said(value), new[name]) for name, value in first.base if name in new]
+        inside = [(name, old, new) for name, old, new in both if old != new]
+    return Change(
+        field=".".join(first.field),
+        base=_said(first.base, first.derived[0]),
+        other=_said(first.other, first.derived[1]),
+        layers=tuple(sorted({layer for pair in pairs for layer in pair.layers})),
+        inside=tuple(inside),
+        paths=tuple(pair.path for pair in pairs),
+        new=None if first.derived[1] else _plain(first.other),
+    )
+
+
+def _said(value: Any, derived: str = "") -> Said:
+    if isinstance(value, Component):
+        return Said(getattr(value, "kind", "given"), derived)
+    if isinstance(value, tuple):
+        kinds = len(set(_expanded(value)))
+        return Said(f"{_depth(value):,} layers{f' of {kinds:,} kinds' if kinds > 1 else ''}", derived)
+    return Said(value, derived)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return value.model_dump(mode="json") if isinstance(value, Component) else value
