@@ -25,6 +25,34 @@ DTYPES: dict[str, tuple[int, int]] = {
     "mxfp4": (17, 32),
 }
 
+WEIGHT_BLOCKS: dict[str, tuple[int, int]] = {
+    "q6_k": (210, 256),
+    "q5_k": (176, 256),
+    "q4_k": (144, 256),
+    "q3_k": (110, 256),
+    "q2_k": (84, 256),
+    "iq4_nl": (18, 32),
+    "iq4_xs": (136, 256),
+    "nvfp4": (9, 16),
+    "gptq_g128": (133, 256),
+    "awq_g128": (133, 256),
+    "nf4": (36, 64),
+    "nf4_double": (8452, 16384),
+}
+"""Block formats of weights alone, scales included: ggml's k-quants and iq4 (ggml-common.h); 16 fp4 values and an fp8
+scale; 4-bit groups of 128 with an fp16 scale and a 4-bit zero (arXiv 2210.17323, 2306.00978); NF4 in blocks of 64 with
+an fp32 constant, or with 8-bit constants of which 256 share an fp32 one (QLoRA, arXiv 2305.14314, section 3)."""
+
+FILE_MIXES: dict[str, str] = {
+    "q3_k_m": "3.91",
+    "q4_k_s": "4.58",
+    "q4_k_m": "4.84",
+    "q5_k_s": "5.52",
+    "q5_k_m": "5.68",
+}
+"""Bits a weight of files that give some tensors a larger format than others, as llama.cpp measured them on Llama-2-7B
+(its quantize README): another model mixes a little differently."""
+
 ALIASES = {
     "float64": "fp64",
     "f64": "fp64",
@@ -60,6 +88,13 @@ def canonical_dtype(name: str) -> str:
 
 def _digits(word: str) -> list[str]:
     return sorted(character for character in word if character.isdigit())
+
+
+def bits_said(dtype: str) -> str:
+    """'16 bits a value', '34 bytes for 32 values, 8.5 bits each' of a canonical name."""
+    size, values = DTYPES[dtype]
+    bits = f"{8 * size / values:g} bits"
+    return f"{bits} a value" if values == 1 else f"{size} bytes for {values} values, {bits} each"
 
 
 def bytes_for(elements: int, dtype: str) -> int:

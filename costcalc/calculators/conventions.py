@@ -1,10 +1,18 @@
-"""Named rules that people use instead of an exact count; each is printed by its name, beside the exact one."""
+"""Named rules that people use instead of an exact count; each is printed by its name, beside the exact one.
+
+P is parameters (a tied table once), t the tokens trained on, S the tokens of a sequence; L, D, N, H, V are the model's
+letters, where it has one value of each. A convention is an estimate, whatever it is called in its paper.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from costcalc.calculators.figure import ESTIMATE, Figure
+from costcalc.calculators.flops import flops
 from costcalc.calculators.parameters import HELD, Parameters
+from costcalc.calculators.workings import Figures, flop_figures, parameter_figures
+from costcalc.expression import Expression, Number, symbol, symbols
 from costcalc.inventory import Inventory, Workload, group_of
 
 
@@ -41,3 +49,166 @@ def rule_of_thumb(inventory: Inventory) -> RuleOfThumb:
 def six_nd_total(counted: Parameters, tokens: int) -> int:
     """6·N·D with N all parameters and D tokens (Kaplan et al., arXiv 2001.08361, in the form most papers quote)."""
     return 6 * counted.total * tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A convention as its paper states it: training FLOPs over t tokens in sequences of S."""
+
+    name: str
+    formula: Expression
+    source: str
+    why: str
+
+
+P, P_LAYERS, M, t, S, L, D, N, H, V = symbols("P P_layers M t S L D N H V")
+P_NON_EMBEDDING = symbol("P_non_embedding")
+KAPLAN = "Kaplan et al., arXiv 2001.08361"
+MEGATRON = "Narayanan et al., arXiv 2104.04473, section 5"
+RULES = (
+    Rule(
+        "6nd_total",
+        6 * P * t,
+        f"{KAPLAN}, in the form most papers quote",
+        "charges the input table, which is only looked up; leaves out the attention core",
+    ),
+    Rule(
+        "6nd_non_embedding",
+        6 * P_NON_EMBEDDING * t,
+        f"{KAPLAN}, section 2.1",
+        "leaves out the head, which multiplies every token, and the attention core",
+    ),
+    Rule(
+        "kaplan",
+        3 * (2 * P_NON_EMBEDDING + 2 * L * S * N * H) * t,
+        f"{KAPLAN}, section 2.1 and table 1",
+        "leaves out the head; half of the rectangle as core, close to a causal mask's; knows no windows",
+    ),
+    Rule(
+        "palm",
+        (6 * P + 12 * L * N * H * S) * t,
+        "Chowdhery et al., arXiv 2204.02311, appendix B",
+        "charges the input table; the whole rectangle as core, twice a causal mask's: published MFUs use it",
+    ),
+    Rule(
+        "megatron",
+        72 * t * L * D**2 * (1 + S / (6 * D) + V / (12 * L * D)),
+        f"{MEGATRON}, without recomputation",
+        "takes 12·D^2 weights a layer and N·H = D for granted, whatever the model has; rectangle core",
+    ),
+    Rule(
+        "megatron_full_recompute",
+        96 * t * L * D**2 * (1 + S / (6 * D) + V / (16 * L * D)),
+        f"{MEGATRON}, equation 3",
+        "megatron with one more forward pass of the layers: hardware FLOPs, not model FLOPs",
+    ),
+    Rule(
+        "chinchilla",
+        3 * (2 * V * D + 2 * M + L * (4 * S * N * H + 3 * N * S)) * t,
+        "Hoffmann et al., arXiv 2203.15556, appendix F",
+        "charges input table and head, rectangle core and softmax; its own table A4 comes out with neither table",
+    ),
+    Rule(
+        "rule_of_thumb",
+        6 * P_LAYERS * t,
+        "2 FLOPs a weight and token forward, 3 times that for training",
+        "matrices of the layers alone: leaves out the head and the attention core",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """One way to count a training run. `total` is None where the model lacks a letter: `missing` says which.
+
+    weight_flops and core_flops split the total: what is left when a sequence has no length, and the rest.
+    """
+
+    name: str
+    total: Figure | None
+    weight_flops: int | None
+    core_flops: int | None
+    why: str
+    missing: str = ""
+
+
+def conventions(inventory: Inventory, tokens: int, seq_len: int) -> list[Convention]:
+    """Every convention for training on `tokens` tokens in sequences of `seq_len`, the exact counts first."""
+    attended = _exact(inventory, tokens, seq_len, "attended")
+    rectangle = _exact(inventory, tokens, seq_len, "rectangle")
+    half = (
+        attended["weights"],
+        Figure(
+            "core_half", "FLOPs", symbol("core_rectangle") / 2, {"core_rectangle": rectangle["core"]}, status=ESTIMATE
+        ),
+    )
+    exact = [
+        _of("exact_attended", attended["weights"], attended["core"], "what the mask and the windows let through"),
+        _of("exact_rectangle", rectangle["weights"], rectangle["core"], "every query with every key it is handed"),
+        _of("half_rectangle", *half, "half of the rectangle, T^2 / 2 pairs where a causal mask has T·(T + 1) / 2"),
+    ]
+    given = _given(inventory, tokens, seq_len)
+    return [*exact, *(_ruled(rule, given) for rule in RULES)]
+
+
+def _of(name: str, weights: Figure, core: Figure, why: str) -> Convention:
+    total = Figure(name, "FLOPs", terms=(weights, core), source="3 times the forward pass: weights and attention core")
+    return Convention(name, total, weights.value, core.value, why)
+
+
+def split(tokens: int, seq_len: int) -> tuple[int, int]:
+    """(whole sequences, tokens of one shorter sequence that is left over)."""
+    return divmod(tokens, seq_len)
+
+
+def _exact(inventory: Inventory, tokens: int, seq_len: int, counting: str) -> Figures:
+    """3 x weights and 3 x core of all whole sequences and of what is left over."""
+    sequences, rest = split(tokens, seq_len)
+    passes = [("", sequences, seq_len), ("rest_", 1, rest)]
+    found = [
+        flop_figures(
+            inventory, Workload(batch=batch, new_tokens=length, counting=counting), prefix=f"{counting}_{name}"
+        )
+        for name, batch, length in passes
+        if batch and length
+    ]
+    return {
+        "weights": _tripled(f"weights_{counting}", [_ending(part, "weight_flops") for part in found]),
+        "core": _tripled(f"core_{counting}", [_ending(part, "attention_flops") for part in found]),
+    }
+
+
+def _ending(figures: Figures, name: str) -> Figure:
+    return next(figure for key, figure in figures.items() if key.endswith(name))
+
+
+def _tripled(name: str, parts: list[Figure]) -> Figure:
+    total: Expression = symbol(parts[0].name)
+    for part in parts[1:]:
+        total = total + symbol(part.name)
+    return Figure(name, "FLOPs", 3 * total, {part.name: part for part in parts})
+
+
+def _given(inventory: Inventory, tokens: int, seq_len: int) -> dict[str, Figure | Number]:
+    """What each symbol of the rules stands for in this model; a letter of several values is left out."""
+    counted = parameter_figures(inventory)
+    return {
+        **inventory.letters,
+        "P": counted["total_parameters"],
+        "P_non_embedding": counted["non_embedding_parameters"],
+        "P_layers": rule_of_thumb(inventory).layer_parameters,
+        "M": flops(inventory, Workload()).weights // 2,
+        "t": tokens,
+        "S": seq_len,
+    }
+
+
+def _ruled(rule: Rule, given: dict[str, Figure | Number]) -> Convention:
+    missing = [name for name in rule.formula.symbols() if name not in given]
+    if missing:
+        said = f"the model has no single {' and no single '.join(missing)}"
+        return Convention(rule.name, None, None, None, rule.why, said)
+    used = {name: given[name] for name in rule.formula.symbols()}
+    total = Figure(rule.name, "FLOPs", rule.formula, used, source=rule.source, status=ESTIMATE)
+    weights = Figure("", "FLOPs", rule.formula, {**used, "S": 0}).value
+    return Convention(rule.name, total, weights, total.value - weights, rule.why)

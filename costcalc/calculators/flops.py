@@ -29,7 +29,7 @@ def flops(inventory: Inventory, workload: Workload) -> Flops:
     """Count the operations of `workload`'s pass."""
     by_role = {"weight": 0, "scores": 0, "values": 0, "scan": 0}
     for matmul in inventory.matmuls:
-        if _runs(matmul, workload):
+        if runs(matmul, workload):
             by_role[matmul.role] += matmul.flops(workload)
     weights, attention = by_role["weight"], by_role["scores"] + by_role["values"]
     forward = weights + attention + by_role["scan"]
@@ -50,10 +50,10 @@ def is_training(workload: Workload) -> bool:
 
 def flops_by_matmul(inventory: Inventory, workload: Workload) -> list[tuple[Matmul, int]]:
     """Each matmul that the pass runs, with its FLOPs, in the order of the model."""
-    return [(matmul, matmul.flops(workload)) for matmul in inventory.matmuls if _runs(matmul, workload)]
+    return [(matmul, matmul.flops(workload)) for matmul in inventory.matmuls if runs(matmul, workload)]
 
 
-def _runs(matmul: Matmul, workload: Workload) -> bool:
+def runs(matmul: Matmul, workload: Workload) -> bool:
     """A latent attention states both of its forms, of which one runs: absorbed once there is a past, unless told."""
     if matmul.form is None:
         return True

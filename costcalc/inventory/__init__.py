@@ -1,6 +1,17 @@
 """What an architecture is made of: the workload, the extents that depend on it, and the three records."""
 
-from costcalc.inventory.extents import Context, CrossPairs, Extent, Logits, Memory, Pairs, Routed, Tokens, smaller
+from costcalc.expression import smaller
+from costcalc.inventory.extents import (
+    Context,
+    CrossPairs,
+    Extent,
+    Logits,
+    Memory,
+    PagedContext,
+    Pairs,
+    Routed,
+    Tokens,
+)
 from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Weight, group_of
 from costcalc.inventory.workload import Workload
 
@@ -13,6 +24,7 @@ __all__ = [
     "Logits",
     "Matmul",
     "Memory",
+    "PagedContext",
     "Pairs",
     "Record",
     "Routed",

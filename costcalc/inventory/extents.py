@@ -10,22 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from costcalc.expression import ceil_quotient, exact_quotient, positive, smaller
 from costcalc.inventory.workload import Workload
-
-
-def smaller(a: int, b: int) -> int:
-    """min(a, b) without a branch, for ints and arrays."""
-    return (a + b - abs(a - b)) // 2
-
-
-def _positive(a: int) -> int:
-    """max(a, 0) without a branch."""
-    return (a + abs(a)) // 2
 
 
 def _triangle(n: int) -> int:
     """1 + 2 + ... + n."""
-    return n * (n + 1) // 2
+    triangle: int = exact_quotient(n * (n + 1), 2)
+    return triangle
 
 
 def _in_chunks(tokens: int, chunk: int) -> int:
@@ -80,6 +72,29 @@ class Context(Extent):
 
 
 @dataclass(frozen=True, slots=True)
+class PagedContext(Extent):
+    """Tokens that an engine sets aside for a context: whole blocks, and where a window binds, all that it may touch.
+
+    The latest `window` tokens touch at most ceil((window - 1) / block) + 1 blocks, since they may begin inside of one;
+    `slots` more tokens are in flight (a batch that is written before the window moves on).
+    """
+
+    letters: ClassVar[str] = "B·S"
+    block: int
+    window: int | None = None
+    slots: int = 0
+
+    def of(self, workload: Workload) -> int:
+        """B x the tokens of all blocks."""
+        context = ceil_quotient(workload.past_tokens + workload.new_tokens, self.block) * self.block
+        if self.window is not None:
+            touched = ceil_quotient(self.window + self.slots - 1, self.block) + 1
+            context = smaller(context, touched * self.block)
+        paged: int = workload.batch * context
+        return paged
+
+
+@dataclass(frozen=True, slots=True)
 class Pairs(Extent):
     """(query, key) pairs: what the mask allows, or the rectangle that is handed to the kernel.
 
@@ -114,7 +129,7 @@ class Pairs(Extent):
             return _in_chunks(past + new, self.chunk) - _in_chunks(past, self.chunk)
         if self.window is None:
             return new * past + _triangle(new)
-        beyond = _triangle(_positive(past + new - self.window)) - _triangle(_positive(past - self.window))
+        beyond = _triangle(positive(past + new - self.window)) - _triangle(positive(past - self.window))
         return new * past + _triangle(new) - beyond
 
 

@@ -1,0 +1,96 @@
+"""How many conversations fit into a memory: a ledger, and the cache curve read backwards.
+
+The curve is not a rate: layers with a window stop growing, so no count of them is pool / bytes a token.
+Two answers have names: *architectural*, what the mathematics needs, and *engine-reserved*, what an engine sets aside
+when it hands out whole blocks (Kwon et al., arXiv 2309.06180).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from costcalc.calculators.figure import Figure
+from costcalc.calculators.kv_cache import kv_cache
+from costcalc.calculators.search import last_true
+from costcalc.calculators.workings import cache_figures
+from costcalc.expression import symbol, symbols
+from costcalc.inventory import Cached, Context, Inventory, PagedContext, Record
+
+LEDGER = "device memory, less what is kept free and the weights, is what caches may fill"
+PAGING = "whole blocks of tokens: Kwon et al., arXiv 2309.06180, section 4.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """How an engine sets cache aside: blocks of `block` tokens, `slots` tokens in flight beyond a window.
+
+    honours_windows: False for an engine that keeps the whole context of every layer, window or not.
+    """
+
+    block: int = 16
+    slots: int = 0
+    honours_windows: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What fits into a pool of bytes, by one way to hold caches.
+
+    conversations of the context asked for; longest_context of a single one, 0 if none fits, None if the cache stops
+    growing before the pool is full. conversation holds the bytes of one, as a figure.
+    """
+
+    conversation: Figure
+    conversations: int
+    longest_context: int | None
+
+    def concurrency(self, pool: int) -> float:
+        """Pool over bytes of one conversation, the number that engines log; below 0 where the pool is."""
+        return pool / self.conversation.value
+
+
+def ledger(memory: Figure, reserve: Figure, weights: Figure) -> Figure:
+    """What is left for caches, in bytes; negative when the weights alone do not fit."""
+    formula = symbol(memory.name) - symbol(reserve.name) - symbol(weights.name)
+    parts = {figure.name: figure for figure in (memory, reserve, weights)}
+    return Figure("pool_bytes", "bytes", formula, parts, source=LEDGER)
+
+
+def pool_of_blocks(inventory: Inventory, blocks: int, *, paging: Paging, dtype: str) -> Figure:
+    """The bytes of an engine's `blocks`: each holds the same few tokens in every layer that caches."""
+    one = cache_figures(inventory, paging.block, dtype=dtype)["kv_cache_bytes"].named("block_bytes")
+    count, size = symbols("blocks block_bytes")
+    return Figure("pool_bytes", "bytes", count * size, {"blocks": blocks, one.name: one}, source=PAGING)
+
+
+def capacity(inventory: Inventory, pool: int, context: int, *, dtype: str, paging: Paging | None = None) -> Capacity:
+    """Conversations of `context` tokens in `pool` bytes; `paging` gives the engine-reserved answer."""
+    held = inventory if paging is None else paged(inventory, paging)
+
+    def fits(tokens: int, batch: int) -> bool:
+        return kv_cache(held, tokens, batch=batch, dtype=dtype).bytes <= pool
+
+    conversations = last_true(lambda batch: fits(context, batch))
+    return Capacity(
+        conversation=cache_figures(held, context, dtype=dtype)["kv_cache_bytes"],
+        conversations=0 if conversations is None else conversations,
+        longest_context=last_true(lambda tokens: fits(tokens, 1)),
+    )
+
+
+def paged(inventory: Inventory, paging: Paging) -> Inventory:
+    """The same inventory with every cache as an engine sets it aside."""
+    return replace(inventory, records=tuple(_paged(record, paging) for record in inventory.records))
+
+
+def _paged(record: Record, paging: Paging) -> Record:
+    if not isinstance(record, Cached):
+        return record
+    axes = {
+        letter: _extent(size, paging) if isinstance(size, Context) else size for letter, size in record.axes.items()
+    }
+    return record._replace(axes=axes)
+
+
+def _extent(context: Context, paging: Paging) -> PagedContext:
+    return PagedContext(paging.block, context.window if paging.honours_windows else None, paging.slots)

@@ -1,0 +1,128 @@
+"""The working of every number that `parameters`, `flops` and `kv_cache` give, by the key that it has in the JSON.
+
+Each adds up the same records as its calculator does, and `tests/calculators/test_workings.py` holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from costcalc.calculators.figure import Figure
+from costcalc.calculators.flops import is_training, runs
+from costcalc.calculators.parameters import HELD
+from costcalc.calculators.terms import cached_term, matmul_term, weight_term
+from costcalc.dtypes import DTYPES, bits_said, canonical_dtype
+from costcalc.expression import Number, ceil_quotient, symbol, symbols
+from costcalc.inventory import Cached, Inventory, Weight, Workload
+
+Figures = dict[str, Figure]
+COUNTED_ONCE = "every weight once, tied tables too: Kaplan et al., arXiv 2001.08361, section 2.1"
+MULTIPLY_ADD = "2 FLOPs a multiply-add, matrix products only: Kaplan et al., arXiv 2001.08361, section 2.1"
+CORE = "scores and weighted values of every query head: Vaswani et al., arXiv 1706.03762, equation 1"
+BACKWARD = "backward takes twice the forward: Kaplan et al., arXiv 2001.08361, section 2.1"
+CURVE = "the curve one token further on: layers with a window stop growing"
+KINDS = {"kv": "kv_cache_elements", "cross": "cross_cache_elements", "state": "state_elements"}
+LATER = "_one_token_later"
+SHARED_HEADS = "keys and values of each kv head: Ainslie et al., arXiv 2305.13245; Shazeer, arXiv 1911.02150"
+
+
+def parameter_figures(inventory: Inventory) -> Figures:
+    """The keys of `costcalc params`."""
+    held = [weight for weight in inventory.weights if weight.role in HELD]
+    multiplied = {matmul.of for matmul in inventory.matmuls}
+    total, embedding, active = symbols("total_parameters embedding_parameters active_parameters")
+    figures = _by_name(
+        _added("total_parameters", held, weight_term),
+        _added("embedding_parameters", [w for w in held if w.table], weight_term),
+        _added("active_parameters", held, lambda weight: weight_term(weight, used=True)),
+        _added("looked_up_parameters", [w for w in held if w.table and w.path not in multiplied], weight_term),
+        _added("trainable_parameters", [w for w in held if w.role == "trainable"], weight_term),
+        _added("buffers", [w for w in inventory.weights if w.role == "buffer"], weight_term),
+        _added("extra_parameters", [w for w in inventory.weights if w.role == "extra"], weight_term),
+    )
+    for name, formula in (
+        ("non_embedding_parameters", total - embedding),
+        ("active_parameters_without_input_table", active - symbol("looked_up_parameters")),
+        ("active_parameters_without_tables", active - embedding),
+    ):
+        below = {part: figures[part] for part in formula.symbols()}
+        figures[name] = Figure(name, "parameters", formula, below, source=COUNTED_ONCE)
+    return figures
+
+
+def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") -> Figures:
+    """The keys of `costcalc flops`, `prefix` before each."""
+
+    def added(name: str, source: str, *roles: str) -> Figure:
+        chosen = [m for m in inventory.matmuls if m.role in roles and runs(m, workload)]
+        terms = tuple(matmul_term(matmul, workload) for matmul in chosen)
+        return Figure(f"{prefix}{name}", "FLOPs", terms=terms, source=source)
+
+    parts = [
+        added("weight_flops", MULTIPLY_ADD, "weight"),
+        added("attention_flops", CORE, "scores", "values"),
+        added("modelled_flops", "recurrent work, an estimate", "scan"),
+    ]
+    forward = Figure(f"{prefix}forward_flops", "FLOPs", terms=tuple(parts), source=MULTIPLY_ADD)
+    figures = _by_name(*parts, forward)
+    tokens: dict[str, Figure | Number] = {"B": workload.batch, "T": workload.new_tokens, forward.name: forward}
+    per_token = symbol(forward.name) / (symbol("B") * symbol("T"))
+    name = f"{prefix}flops_per_token"
+    figures[name] = Figure(name, "FLOPs", per_token, tokens, source="a mean, to the nearest whole number")
+    if is_training(workload):
+        name = f"{prefix}train_flops"
+        figures[name] = Figure(name, "FLOPs", 3 * symbol(forward.name), {forward.name: forward}, source=BACKWARD)
+    return figures
+
+
+def cache_figures(
+    inventory: Inventory, context: int, *, batch: int = 1, memory_tokens: int = 0, dtype: str = "bf16"
+) -> Figures:
+    """The keys of `costcalc kv`."""
+    dtype = canonical_dtype(dtype)
+    now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
+    after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)
+    kinds = [_elements(name, _of_kind(inventory, kind), now) for kind, name in KINDS.items()]
+    total = _bytes("kv_cache_bytes", inventory.cached, now, dtype)
+    later = _bytes(f"kv_cache_bytes{LATER}", inventory.cached, after, dtype)
+    added = symbol(later.name) - symbol(total.name)
+    adds = Figure("kv_bytes_per_token", "bytes", added, {later.name: later, total.name: total}, source=CURVE)
+    return _by_name(*kinds, total, adds, _bytes("state_bytes", _of_kind(inventory, "state"), now, dtype))
+
+
+def _of_kind(inventory: Inventory, kind: str) -> tuple[Cached, ...]:
+    return tuple(cached for cached in inventory.cached if cached.kind == kind)
+
+
+def _elements(name: str, records: Iterable[Cached], workload: Workload) -> Figure:
+    suffix = LATER if name.endswith(LATER) else ""
+    terms = (cached_term(cached, workload) for cached in records)
+    return Figure(name, "elements", terms=tuple(t.named(f"{t.name}{suffix}") for t in terms), source=SHARED_HEADS)
+
+
+def _bytes(name: str, records: tuple[Cached, ...], workload: Workload, dtype: str) -> Figure:
+    """Elements of one dtype together, rounded up once, as `kv_cache` does."""
+    parts: list[Figure] = []
+    for own in dict.fromkeys(cached.dtype or dtype for cached in records):
+        stem = name.replace("bytes", "elements")
+        of_dtype = [cached for cached in records if (cached.dtype or dtype) == own]
+        elements = _elements(stem if own == dtype else f"{own} {stem}", of_dtype, workload)
+        parts.append(stored(name if own == dtype else f"{own} {name}", elements, own))
+    if len(parts) == 1 and parts[0].name == name:
+        return parts[0]
+    return Figure(name, "bytes", terms=tuple(p.named(f"{dtype} {name}") if p.name == name else p for p in parts))
+
+
+def stored(name: str, elements: Figure, dtype: str) -> Figure:
+    """The bytes that elements take in a dtype, rounded up to a whole one."""
+    size, values = DTYPES[dtype]
+    formula = ceil_quotient(symbol(elements.name) * size, values)
+    return Figure(name, "bytes", formula, {elements.name: elements}, source=f"{dtype}: {bits_said(dtype)}")
+
+
+def _added(name: str, weights: list[Weight], term: Callable[[Weight], Figure], *, source: str = COUNTED_ONCE) -> Figure:
+    return Figure(name, "parameters", terms=tuple(term(weight) for weight in weights), source=source)
+
+
+def _by_name(*figures: Figure) -> Figures:
+    return {figure.name: figure for figure in figures}
