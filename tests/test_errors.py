@@ -1,6 +1,6 @@
 import pytest
 
-from costcalc.errors import CostcalcError, nearest, shown
+from costcalc.errors import CostcalcError, Excerpt, nearest, shown
 
 
 def test_an_error_holds_what_where_and_hint_and_prints_the_first_two():
@@ -84,3 +84,47 @@ def test_several_near_words_come_best_first_and_no_more_than_asked_for():
 
 def test_a_word_of_a_million_letters_is_compared_by_its_first_hundred():
     assert nearest("a" * 1_000_000, ["a" * 100]) == ["a" * 100]
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "text", "carets"),
+    [
+        (Excerpt(7, "    attention: {head: 32}", 17, 4), "   7 |     attention: {head: 32}", " " * 16 + "^^^^"),
+        (Excerpt(1, "\ta: [\t1", 5, 1), "   1 |  a: [ 1", "    ^"),
+        (Excerpt(12, "模型: {名: 1}", 6, 1), "  12 | 模型: {名: 1}", " " * 7 + "^^"),
+        (Excerpt(1, "e\u0301e\u0301: x", 6, 1), "   1 | e\u0301e\u0301: x", "   ^"),
+        (Excerpt(1, "a\x1b[31m\x07\u202eb\ud800: 1", 11, 1), "   1 | a?[31m??b?: 1", " " * 10 + "^"),
+        (Excerpt(1, "a: [1", 99, 1), "   1 | a: [1", "     ^"),
+        (Excerpt(12345, "a: 1", 1, 1), "12345 | a: 1", "^"),
+    ],
+)
+def test_an_excerpt_is_a_line_and_carets_below_the_place(excerpt, text, carets):
+    first, second = str(excerpt).split("\n")
+    assert first == text
+    assert second == " " * text.index("|") + "| " + carets
+
+
+@pytest.mark.parametrize("letter", ["x", "模", "\u0301"])
+@pytest.mark.parametrize("length", [100, 10_000, 1_000_000])
+@pytest.mark.parametrize("begin", [0.0, 0.01, 0.5, 1.0])
+def test_a_long_line_is_cut_around_the_caret(letter, length, begin):
+    column = int(length * begin)
+    line = letter * column + "here" + letter * (length - column)
+    text, carets = str(Excerpt(3, line, column + 1, 4)).split("\n")
+    assert len(carets) <= 80
+    assert len(text) <= 220  # characters that have no width count as well
+    if letter != "\u0301":
+        wide = {"x": 1, "模": 2}[letter]
+        assert sum(wide if c == letter else 1 for c in text) <= 80
+        at = carets.index("^")
+        columns = "".join(c * (wide if c == letter else 1) for c in text)
+        assert columns[at : at + 4] == "here"
+        assert carets[at:] == "^^^^"
+        assert text.endswith("...") == (begin < 1)
+        assert text.startswith("   3 | ...") == (column * wide > 30)
+
+
+def test_an_underline_ends_with_the_shown_line():
+    line = "a" * 200
+    text, carets = str(Excerpt(1, line, 1, 200)).split("\n")
+    assert len(carets) <= len(text)

@@ -16,8 +16,8 @@ import typer.core
 import typer.main
 
 from costcalc.cli.options import Debug, Version
-from costcalc.cli.tell import tell
-from costcalc.errors import CostcalcError, nearest, shown
+from costcalc.cli.tell import shown_on_stderr, tell
+from costcalc.errors import CostcalcError, Excerpt, nearest, shown
 
 COMMANDS = {
     "show": "One page: what the model is, its parameters, FLOPs per token, attention share, KV cache, and what was "
@@ -108,7 +108,7 @@ def run(arguments: list[str]) -> int:
 def _failed(error: Exception, arguments: list[str]) -> int:
     """Say what went wrong; the exit code, 2 for the input and 3 for our bug."""
     if isinstance(error, CostcalcError):
-        return complain(str(error), error.hint)
+        return complain(str(error), error.hint, error.excerpt)
     if hasattr(error, "format_message"):  # a usage error of typer
         return complain(_usage(error), _usage_hint(error, arguments))
     if "--debug" in arguments:
@@ -118,9 +118,10 @@ def _failed(error: Exception, arguments: list[str]) -> int:
     return 3
 
 
-def complain(what: str, hint: str) -> int:
-    """Two lines on standard error: what and where, then what to type. The exit code."""
-    for line in (f"error: {what}", f" hint: {hint}" if hint else ""):
+def complain(what: str, hint: str, excerpt: Excerpt | None = None) -> int:
+    """On standard error: what and where, the line that it is about, then what to type. The exit code."""
+    seen = [] if excerpt is None else str(excerpt._replace(line=shown_on_stderr(excerpt.line))).split("\n")
+    for line in (f"error: {what}", *seen, f" hint: {hint}" if hint else ""):
         if line:
             printable = "".join(c if c.isprintable() else "?" for c in line)
             tell(printable if len(printable) <= LONGEST_LINE else f"{printable[: LONGEST_LINE - 3]}...")

@@ -18,6 +18,11 @@ def tell(line: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
+def shown_on_stderr(text: str) -> str:
+    """The text as standard error can show it, before its columns are counted: a character for each that it lacks."""
+    return text if sys.stderr is None else shown_in(text, sys.stderr)
+
+
 def shown_in(text: str, stream: TextIO) -> str:
     """The text with what the stream's encoding lacks replaced: a product's dot by *, all else by a question mark."""
     encoding = stream.encoding or "ascii"

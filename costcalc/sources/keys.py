@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from costcalc.architecture import Architecture, Pattern
 from costcalc.architecture.written import STACK_KEYS, STACKS
+from costcalc.sources.origin import Where
 
-Where = tuple[str | int, ...]
 Classes = list[type[BaseModel]]
 
 
@@ -54,6 +54,7 @@ def written_paths(where: Where) -> Iterator[Where]:
                 yield (parts[0], *inside)
                 yield tuple(inside)
         parts.pop()
+    yield ()
 
 
 def _classes_at(where: Where) -> Classes:

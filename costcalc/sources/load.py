@@ -13,8 +13,9 @@ from costcalc.architecture import Architecture
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.sources.files import is_file, read_text
 from costcalc.sources.json_text import read_json
+from costcalc.sources.origin import Origin, Written
 from costcalc.sources.presets import preset_aliases, preset_file, preset_names
-from costcalc.sources.validation import Origin, validated
+from costcalc.sources.validation import validated
 
 MAPPING = Origin("the mapping")
 CONFIG_KEYS = {"model_type", "architectures", "hidden_size", "n_embd"}
@@ -94,28 +95,30 @@ def _name_of(path: str) -> str:
 
 
 def _from_text(text: str, label: str, name: str) -> Architecture:
-    looks_like_json = text.lstrip().startswith("{")
+    written = _read(text, label)
+    return _from_data(written.data, written.origin, name)
+
+
+def _read(text: str, label: str) -> Written:
     if label.endswith(".json"):
-        return _from_data(read_json(text, label), Origin(label), name)
-    if looks_like_json:
+        return read_json(text, label)
+    if text.lstrip().startswith("{"):
         try:
-            return _from_data(read_json(text, label), Origin(label), name)
+            return read_json(text, label)
         except CostcalcError as error:
             if not error.what.startswith("not JSON"):
                 raise  # else it may be YAML in braces
-    written = _yaml_reader()(text, label)
-    return _from_data(written.data, Origin(label, written.marks), name)
+    written: Written = _yaml_reader()(text, label)
+    return written
 
 
 def _from_data(data: Any, origin: Origin, name: str) -> Architecture:
     if not isinstance(data, dict):
-        raise CostcalcError(
-            f"a mapping of keys was expected, got {shown(data)}",
-            where=origin.label,
-            hint="costcalc schema describes what to write",
-        )
+        what = f"a mapping of keys was expected, got {shown(data)}"
+        raise origin.refusal(what, "costcalc schema describes what to write")
     if not CONFIG_KEYS.isdisjoint(data):
-        data = _config_reader()(data, label=origin.label)
+        data = _config_reader()(data, origin)
+        origin = Origin(origin.label)  # the keys of the full form are not those of the text
     if "name" not in data:
         data["name"] = name[:300] if name.isprintable() and name.strip() else "model"
     return validated(data, origin)

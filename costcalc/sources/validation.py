@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,40 +10,25 @@ from pydantic_core import ErrorDetails
 
 from costcalc.architecture import Architecture, RuleError
 from costcalc.architecture.written import FullForm, full_form
-from costcalc.errors import CostcalcError, nearest, shown
-from costcalc.sources.keys import Where, homes_of, kinds_at, known_keys, written_paths
+from costcalc.errors import FEW_LETTERS, CostcalcError, nearest, shown
+from costcalc.sources.keys import homes_of, kinds_at, known_keys, written_paths
+from costcalc.sources.origin import Origin, Where
 
 MOST_VALUES = 50_000
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where data came from, and where in the text each key path stands (empty when it was no text)."""
-
-    label: str
-    marks: Mapping[Where, tuple[int, int]] | None = None
-
-    def place(self, where: Where) -> str:
-        """`file:line:column` of a key path; of the nearest thing written when the key itself was not."""
-        for path in written_paths(where):
-            if self.marks and path in self.marks:
-                line, column = self.marks[path]
-                return f"{self.label}:{line}:{column}"
-        return self.label if self.marks is None else f"{self.label}:1:1"
+ONE_LETTER = 0.85
+"""How alike `head` and `heads` are: `head` has a place of its own, but is not sure to be meant for it."""
 
 
 def validated(data: object, origin: Origin) -> Architecture:
     """The architecture that `data`, in the written form, describes; else the place and the nearest right key."""
     if not isinstance(data, FullForm) and _values(data, MOST_VALUES) > MOST_VALUES:
-        raise CostcalcError(
-            f"more than {MOST_VALUES:,} values", where=origin.label, hint="use `repeat:` for equal layers"
-        )
+        raise origin.refusal(f"more than {MOST_VALUES:,} values", "use `repeat:` for equal layers")
     try:
         return Architecture.model_validate(data)
     except ValidationError as error:
         raise _refusal(error, data, origin) from None
     except RecursionError:
-        raise CostcalcError("nested too deeply", where=origin.label, hint="write it flatter") from None
+        raise origin.refusal("nested too deeply", "write it flatter") from None
 
 
 def _values(data: object, most: int) -> int:
@@ -90,7 +74,7 @@ def _refusal(error: ValidationError, data: object, origin: Origin) -> CostcalcEr
     problem = min(problems, key=lambda each: each.urgency)
     what, hint = _explained(problem)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return CostcalcError(f"{what}{more}", where=origin.place(problem.where), hint=hint)
+    return origin.refusal(f"{what}{more}", hint, written_paths(problem.where))
 
 
 def _problem(detail: ErrorDetails, spelled: object) -> _Problem:
@@ -132,13 +116,12 @@ _WANTED = (
 def _unknown_key(problem: _Problem) -> tuple[str, str]:
     container = problem.where[:-1]
     known = known_keys(container, problem.data)
-    close, homes = nearest(problem.key, known), homes_of(problem.key)
-    if len(homes) == 1:
-        hint = f"`{problem.key}` belongs in {homes[0]}"
-    elif close:
-        hint = f"did you mean `{close[0]}`?"
-    else:
-        hint = f"known keys: {', '.join(known)}"
+    homes = homes_of(problem.key)
+    home = [f"`{problem.key}` belongs in {homes[0]}"] if len(homes) == 1 else []
+    others = [key for key in known if key != problem.key]
+    close = nearest(problem.key, others, cutoff=ONE_LETTER if home else FEW_LETTERS)
+    meant = [f"did you mean `{word}`?" for word in close]
+    hint = " ".join([*meant, *home]) or f"known keys: {', '.join(known)}"
     return f"unknown key `{shown(problem.key)[1:-1]}` in {dotted(container) or 'the top level'}", hint
 
 

@@ -14,12 +14,14 @@ from typing import Any
 import yaml
 
 from costcalc.errors import CostcalcError, shown
+from costcalc.sources.origin import Mark, Origin, Where, Written
 
 MOST_NODES = 10_000
 DEEPEST = 60
 LONGEST_NUMBER = 1_000
-Path = tuple[str | int, ...]
-Mark = tuple[int, int]
+TEXT_FILE = "check that it is a text file in YAML"
+BREAKS = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+"""What PyYAML counts as the end of a line."""
 
 INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*\.[0-9_]*|[0-9][0-9_]*(?=[eE]))([eE][-+]?[0-9]{1,6})?")
@@ -28,19 +30,11 @@ INFINITE = {".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"),
 
 
 @dataclass
-class Written:
-    """Data, and where each key or item of it stands (line and column, from 1)."""
-
-    data: Any
-    marks: dict[Path, Mark]
-
-
-@dataclass
 class _Open:
     """A mapping or list that is being read."""
 
     value: Any
-    path: Path
+    path: Where
     anchor: str | None
     nodes_before: int
     key: str | None = None
@@ -49,30 +43,37 @@ class _Open:
 
 def read_yaml(text: str, label: str) -> Written:
     """The data of one YAML document; anything that is not plain data is refused with `label:line:column`."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    reader = _Reader(label)
+    reader = _Reader(text, label)
     try:
-        for event in yaml.parse(text, Loader=loader):
+        for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             reader.take(event)
-    except yaml.MarkedYAMLError as error:
+    except yaml.YAMLError as error:
+        raise _not_yaml(error, reader.origin) from None
+    except UnicodeError:
+        raise reader.origin.refusal("not YAML: it has half a character", TEXT_FILE) from None
+    return Written(reader.root, reader.origin)
+
+
+def _not_yaml(error: yaml.YAMLError, origin: Origin) -> CostcalcError:
+    """What PyYAML has to say, and where."""
+    if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
-        where = f"{label}:{mark.line + 1}:{mark.column + 1}" if mark else label
-        raise CostcalcError(
-            f"not YAML: {error.problem}", where=where, hint="check the indentation, brackets and quotes"
-        ) from None
-    except (yaml.YAMLError, UnicodeError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise CostcalcError(f"not YAML: {reason}", where=label, hint="check that it is a text file in YAML") from None
-    return Written(reader.root, reader.marks)
+        what, hint = f"not YAML: {error.problem}", "check the indentation, brackets and quotes"
+        return origin.refusal_at(what, hint, _mark(mark)) if mark else origin.refusal(what, hint)
+    odd = yaml.reader.Reader.NON_PRINTABLE.search(origin.text)
+    if odd:
+        what = f"not YAML: the character U+{ord(odd[0]):04X} is not allowed"
+        return origin.refusal_at(what, TEXT_FILE, origin.mark(odd.start()))
+    return origin.refusal(f"not YAML: {' '.join(str(error).split())[:120]}", TEXT_FILE)
 
 
 class _Reader:
     """Takes parser events one by one, without recursion, and builds plain data."""
 
-    def __init__(self, label: str) -> None:
-        self.label = label
+    def __init__(self, text: str, label: str) -> None:
+        self.origin = Origin(label, text, BREAKS, lambda: self.marks)
         self.root: Any = None
-        self.marks: dict[Path, Mark] = {}
+        self.marks: dict[Where, Mark] = {}
         self.open: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.nodes = 0
@@ -110,7 +111,8 @@ class _Reader:
             raise self._refuse(event, f"`{shown(key)[1:-1]}` is written twice", "keep one of the two")
         top.key = key
         path = (*top.path, key)
-        self.marks[path] = _mark(event)
+        self.marks[path] = _mark(event.start_mark)
+        self.marks.setdefault((), self.marks[path])
 
     def _put(self, event: yaml.Event, value: Any) -> None:
         if not self.open:
@@ -118,7 +120,7 @@ class _Reader:
             return
         top = self.open[-1]
         if isinstance(top.value, list):
-            self.marks.setdefault(self._path(), _mark(event))
+            self.marks.setdefault(self._path(), _mark(event.start_mark))
             top.value.append(value)
             return
         if top.key is None:
@@ -129,7 +131,7 @@ class _Reader:
             top.value[top.key] = value
         top.key = None
 
-    def _path(self) -> Path:
+    def _path(self) -> Where:
         if not self.open:
             return ()
         top = self.open[-1]
@@ -142,7 +144,7 @@ class _Reader:
             raise self._refuse(event, f"nested deeper than {DEEPEST} levels", "write it flatter")
         path = self._path()
         if path and isinstance(path[-1], int):
-            self.marks[path] = _mark(event)
+            self.marks[path] = _mark(event.start_mark)
         self.open.append(_Open(value, path, event.anchor, self.nodes))
 
     def _end(self, event: yaml.Event) -> None:
@@ -192,11 +194,9 @@ class _Reader:
             raise self._refuse(event, f"the YAML tag {shown(event.tag)} is not read", "remove the tag")
 
     def _refuse(self, event: yaml.Event, what: str, hint: str) -> CostcalcError:
-        line, column = _mark(event)
-        return CostcalcError(what, where=f"{self.label}:{line}:{column}", hint=hint)
+        return self.origin.refusal_at(what, hint, _mark(event.start_mark))
 
 
-def _mark(event: yaml.Event) -> Mark:
-    """Line and column of an event, from 1 (PyYAML counts from 0)."""
-    mark = event.start_mark
+def _mark(mark: Any) -> Mark:
+    """Line and column from 1 (PyYAML counts from 0)."""
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)

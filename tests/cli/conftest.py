@@ -1,5 +1,6 @@
 """One command line at a time, in this process, with what it wrote and how it ended."""
 
+import re
 import sys
 
 import pytest
@@ -71,12 +72,13 @@ def fine(cli):
 
 @pytest.fixture
 def refused(cli):
-    """The two lines of a command line that must be refused: (what is wrong, what to type)."""
+    """What a command line that must be refused says: (what is wrong, what to type); between, a line with a caret."""
 
     def call(*words):
         code, out, err = cli(*words)
         assert (code, out) == (2, "")
-        what, hint = err.splitlines()
+        what, *excerpt, hint = err.splitlines()
+        assert not excerpt or re.fullmatch(r" *\d+ \|.*\n +\| *\^+", "\n".join(excerpt))
         assert what.startswith("error: ")
         assert hint.startswith(" hint: ")
         assert len(hint) > len(" hint: ")

@@ -216,6 +216,34 @@ def test_an_error_that_standard_error_cannot_show_is_still_two_lines(cli, monkey
     assert len(sys.stderr.buffer.getvalue().splitlines()) == 2
 
 
+def test_an_error_of_a_file_shows_its_line_with_a_caret(cli, tiny):
+    tiny.write_text(tiny.read_text(encoding="utf-8").replace("heads: 6", "\n      模型_heads: 6"), encoding="utf-8")
+    assert cli("params", tiny) == (
+        2,
+        "",
+        f"error: {tiny}:10:7: unknown key `模型_heads` in decoder.layers[0].attention (and 1 more)\n"
+        "  10 |       模型_heads: 6, kv_heads: 2, head_dim: 5}\n"
+        "     |       ^^^^^^^^^^\n"
+        " hint: did you mean `kv_heads`?\n",
+    )
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "cp437"])
+def test_carets_count_the_columns_of_what_standard_error_shows(cli, tiny, monkeypatch, encoding):
+    """Two columns for 模, but one for the question mark in its place."""
+    tiny.write_text("模型: {文: 1}", encoding="utf-8")
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO(), encoding=encoding, write_through=True))
+    assert cli("params", tiny)[0] == 2
+    lines = sys.stderr.buffer.getvalue().decode(encoding).splitlines()
+    assert lines[1:3] == ["   1 | ??: {?: 1}", "     | ^^"]
+
+
+def test_an_error_of_standard_input_shows_its_line():
+    ended = python("-m", "costcalc", "params", "-", input="vocab_siz: 19\r\n", stdout=subprocess.PIPE)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[1:3] == ["   1 | vocab_siz: 19", "     | ^^^^^^^^^"]
+
+
 def test_light_commands_load_nothing_heavy():
     """JSON needs no rich; help and --version not even pydantic; NumPy waits for something that needs it."""
     program = (

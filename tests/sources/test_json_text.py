@@ -32,20 +32,33 @@ def _refused(text: str) -> CostcalcError:
     ],
 )
 def test_plain_data(text, data):
-    assert read_json(text, LABEL) == data
+    assert read_json(text, LABEL).data == data
 
 
-@pytest.mark.parametrize("text", ['{"n": 1, "m": 2, "n": 1}', '{"a": [{"n": 1, "n": 2}]}', '{"n": 1, "\\u006e": 2}'])
-def test_a_key_written_twice(text):
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('{"n": 1, "m": 2, "n": 1}', 18),
+        ('{"a": [{"n": 1, "n": 2}]}', 17),
+        ('{"n": 1, "\\u006e": 2}', 10),
+        ('{"a": {"n": 1}, "b": "n, {", "n": [2, {"n": 3}], "n": 1, "n": {', 50),
+    ],
+)
+def test_a_key_written_twice(text, column):
+    if text.endswith("{"):
+        text += "}}"
     error = _refused(text)
-    assert (error.what, error.where) == ("the key 'n' is written twice", LABEL)
+    assert (error.what, error.where) == ("the key 'n' is written twice", f"{LABEL}:1:{column}")
+    assert error.excerpt is not None
+    assert error.excerpt.column == column
     assert error.hint == "keep one of the two"
 
 
 @pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
 def test_constants_that_are_no_numbers(name):
     error = _refused(f'{{"rope_theta": {name}}}')
-    assert (error.what, error.where) == (f"{name} is not a number", LABEL)
+    assert (error.what, error.where) == (f"{name} is not a number", f"{LABEL}:1:16")
+    assert error.excerpt == (1, f'{{"rope_theta": {name}}}', 16, 1 if name.startswith("-") else len(name))
     assert error.hint == "write a number, or null"
 
 
@@ -79,7 +92,7 @@ def test_hostile_nesting(text):
 
 def test_a_number_that_python_will_not_read():
     error = _refused('{"a": ' + "9" * 5000 + "}")
-    assert (error.what, error.where) == ("a number of thousands of digits", LABEL)
+    assert (error.what, error.where) == ("a number of thousands of digits", f"{LABEL}:1:7")
     assert error.hint == "write a number below 10^12"
 
 
@@ -89,3 +102,32 @@ def test_a_duplicate_among_many_keys_is_found_at_once():
     began = time.process_time()
     assert _refused(f'{{{keys}, "z": 1, "z": 1}}').what == "the key 'z' is written twice"
     assert time.process_time() - began < 1
+
+
+def test_marks_say_where_each_key_and_item_stands():
+    text = '{"a": 1,\n "b": [\n\t{"c\\"": 2, "d": [3, 4]},\r\n "e", {"f": "}]"}, []],\n"g": {"h": {"i": null}}}'
+    assert read_json(text, LABEL).origin.marks == {
+        (): (1, 2),
+        ("a",): (1, 2),
+        ("b",): (2, 2),
+        ("b", 0): (3, 2),
+        ("b", 0, 'c"'): (3, 3),
+        ("b", 0, "d"): (3, 13),
+        ("b", 0, "d", 0): (3, 19),
+        ("b", 0, "d", 1): (3, 22),
+        ("b", 1): (4, 2),
+        ("b", 2): (4, 7),
+        ("b", 2, "f"): (4, 8),
+        ("b", 3): (4, 20),
+        ("g",): (5, 1),
+        ("g", "h"): (5, 7),
+        ("g", "h", "i"): (5, 13),
+    }
+    assert read_json("13", LABEL).origin.marks == {}
+
+
+def test_marks_of_a_large_text_are_found_at_once():
+    text = "{" + ",\n".join(f'"k{n}": [{n}]' for n in range(50_000)) + "}"
+    began = time.process_time()
+    assert read_json(text, LABEL).origin.marks[("k49999", 0)] == (50_000, 12)
+    assert time.process_time() - began < 2

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from costcalc.errors import CostcalcError
-from costcalc.sources.validation import Origin, dotted, validated
+from costcalc.sources.origin import Origin
+from costcalc.sources.validation import dotted, validated
 
 TEXT = """\
 name: tiny
@@ -80,7 +81,13 @@ def test_the_texts_below_are_sound_before_they_are_changed(write, text):
         ("window: 7}}", "windows: 7}}", "windows", f"{FIRST}.attention", "did you mean `window`?"),
         ("pattern:", "patern:", "patern", "decoder.layers[0]", "did you mean `pattern`?"),
         ("theta", "thetta", "thetta", "decoder.positions", "did you mean `theta`?"),
-        ("d_model: 13", "d_model: 13\nheads: 6", "heads: 6\n", "the top level", "`heads` belongs in attention"),
+        (
+            "d_model: 13",
+            "d_model: 13\nheads: 6",
+            "heads: 6\n",
+            "the top level",
+            "did you mean `head`? `heads` belongs in attention",
+        ),
         ("d_model: 13", "d_model: 13\nd_ff: 37", "d_ff: 37\n", "the top level", "`d_ff` belongs in feed_forward"),
         (
             "d_model: 13",
@@ -620,7 +627,9 @@ def test_a_mapping_has_no_lines(refusal):
 
 def test_json_errors_name_the_file(write, refusal):
     path = write('{"vocab_size": 19, "d_modle": 13}', "model.json")
-    assert refusal(path).where == path
+    error = refusal(path)
+    assert error.where == f"{path}:1:20"
+    assert error.excerpt == (1, '{"vocab_size": 19, "d_modle": 13}', 20, 9)
 
 
 # ---------------------------------------------------------------------------------------------------------- the pieces
@@ -630,14 +639,6 @@ def test_dotted():
     assert dotted(("decoder", "layers", 0, "pattern", 12, "attention")) == "decoder.layers[0].pattern[12].attention"
     assert dotted(()) == ""
     assert dotted(("a\nb",)) == "a\\nb"
-
-
-def test_origin_names_the_nearest_thing_written():
-    origin = Origin("m.yaml", {("decoder",): (7, 1), ("decoder", "block", "norm"): (9, 5), ("norm",): (2, 1)})
-    assert origin.place(("decoder", "layers", 0, "norm", "kind")) == "m.yaml:9:5"
-    assert origin.place(("decoder", "norm")) == "m.yaml:2:1"
-    assert origin.place(("decoder", "layers", 3)) == "m.yaml:7:1"
-    assert Origin("the mapping").place(("decoder",)) == "the mapping"
 
 
 def test_the_most_urgent_problem_is_told_first(refusal):

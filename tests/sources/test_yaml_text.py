@@ -371,7 +371,8 @@ def test_characters_that_no_text_has(character, parser):
 
 def test_marks_say_where_each_key_and_item_stands(parser):
     text = "a: 1\n\nb:\n  - c: 2\n    d: [3, 4]\n  - e\n  - {f: 5}\n'g': {h: {i: 6}}\nj: [[7]]\n"
-    assert read_yaml(text, LABEL).marks == {
+    assert read_yaml(text, LABEL).origin.marks == {
+        (): (1, 1),
         ("a",): (1, 1),
         ("b",): (3, 1),
         ("b", 0): (4, 5),
@@ -392,11 +393,11 @@ def test_marks_say_where_each_key_and_item_stands(parser):
 
 
 def test_columns_count_characters(parser):
-    assert read_yaml("{größe: 1, 名: 2, z: 3}", LABEL).marks[("z",)] == (1, 18)
+    assert read_yaml("{größe: 1, 名: 2, z: 3}", LABEL).origin.marks[("z",)] == (1, 18)
 
 
 def test_what_an_alias_brings_has_the_place_of_the_alias(parser):
-    marks = read_yaml("a: &a {b: 1}\nc: *a\nd:\n  - *a\n  - x: *a\n", LABEL).marks
+    marks = read_yaml("a: &a {b: 1}\nc: *a\nd:\n  - *a\n  - x: *a\n", LABEL).origin.marks
     assert marks[("a", "b")] == (1, 8)
     assert marks[("c",)] == (2, 1)
     assert marks[("d", 0)] == (4, 5)

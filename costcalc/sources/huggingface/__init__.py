@@ -12,6 +12,7 @@ from typing import Any
 from costcalc.architecture.written import FullForm
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.sources.huggingface.config import Config
+from costcalc.sources.origin import Origin
 
 LINEAGES = {
     "gemma2": "gemma",
@@ -26,13 +27,13 @@ LINEAGES = {
 MOST_SAID = 8
 
 
-def read_config(data: dict[str, Any], *, label: str) -> FullForm:
+def read_config(data: dict[str, Any], origin: Origin) -> FullForm:
     """The full form of the architecture that a config.json describes, or a refusal that names the key."""
     model_type = data.get("model_type")
     if not isinstance(model_type, str) or model_type not in LINEAGES:
-        raise _unknown_type(model_type, label)
+        raise _unknown_type(model_type, origin)
     lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
-    config = Config(data, model_type=model_type, label=label)
+    config = Config(data, model_type=model_type, origin=origin)
     _check_class(config, lineage.CLASSES[model_type])
     written: dict[str, Any] = lineage.READERS[model_type](config)
     config.refuse_unread()
@@ -52,7 +53,7 @@ def _check_class(config: Config, causal_class: str) -> None:
     named = config.data.get("architectures")
     if config["auto_map"] and named != [causal_class]:
         raise config.refusal(
-            "`auto_map` names code of its own, which is not read", "describe the model in YAML instead"
+            "`auto_map` names code of its own, which is not read", "describe the model in YAML instead", "auto_map"
         )
     if named in (None, [], [causal_class]):
         return
@@ -60,14 +61,14 @@ def _check_class(config: Config, causal_class: str) -> None:
     raise config.refusal(
         f"`architectures` {shown(word)} is not read for {config.model_type}: its head may differ",
         f'write "architectures": ["{causal_class}"] to count the language model',
+        "architectures",
     )
 
 
-def _unknown_type(model_type: object, label: str) -> CostcalcError:
+def _unknown_type(model_type: object, origin: Origin) -> CostcalcError:
     if model_type is None:
-        return CostcalcError("no `model_type`", where=label, hint=f'add "model_type": one of {", ".join(LINEAGES)}')
+        return origin.refusal("no `model_type`", f'add "model_type": one of {", ".join(LINEAGES)}', [()])
     close = nearest(str(model_type), LINEAGES, count=2)
     hint = f"nearest: {', '.join(close)}" if close else f"known: {', '.join(LINEAGES)}"
-    return CostcalcError(
-        f"the model_type {shown(model_type)} is not read", where=label, hint=f"{hint}; or describe the model in YAML"
-    )
+    what = f"the model_type {shown(model_type)} is not read"
+    return origin.refusal(what, f"{hint}; or describe the model in YAML", [("model_type",)])

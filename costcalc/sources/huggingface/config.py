@@ -16,6 +16,7 @@ from typing import Any
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.sources.huggingface.activations import ACTIVATIONS
 from costcalc.sources.huggingface.harmless import HARMLESS, HARMLESS_IF
+from costcalc.sources.origin import Origin
 
 DEFAULTS = Path(__file__).resolve().parent / "defaults"
 LARGEST = 10**12
@@ -25,10 +26,11 @@ MOST_LAYERS = 100_000
 class Config:
     """The keys of one config.json, over the field defaults of its class."""
 
-    def __init__(self, data: Mapping[str, Any], *, model_type: str, label: str) -> None:
+    def __init__(self, data: Mapping[str, Any], *, model_type: str, origin: Origin) -> None:
         defaults, aliases = _class_defaults(model_type)
         self.model_type = model_type
-        self.label = label
+        self.origin = origin
+        self.spelled: dict[str, str] = {}
         self.data = self._renamed(data, aliases) if aliases else data
         self.defaults = defaults
         self.values = {**defaults, **self.data}
@@ -40,8 +42,9 @@ class Config:
         for key, value in data.items():
             name = aliases.get(key, key)
             if name in renamed and renamed[name] != value:
-                raise self.refusal(f"`{key}` and another name of `{name}` disagree", "keep one of the two")
+                raise self.refusal(f"`{key}` and another name of `{name}` disagree", "keep one of the two", key)
             renamed[name] = value
+            self.spelled[name] = key
         return renamed
 
     def __getitem__(self, key: str) -> Any:
@@ -61,7 +64,9 @@ class Config:
         if type(value) is int and 1 <= value <= largest:
             return value
         raise self.refusal(
-            f"`{key}` must be a whole number from 1 to {largest:,}, got {shown(value)}", f'write "{key}": 32'
+            f"`{key}` must be a whole number from 1 to {largest:,}, got {shown(value)}",
+            f'write "{key}": 32',
+            key,
         )
 
     def size_or_none(self, key: str) -> int | None:
@@ -75,14 +80,14 @@ class Config:
             value = int(value)
         if type(value) is int:
             return value
-        raise self.refusal(f"`{key}` must be a whole number, got {shown(value)}", f'write "{key}": 28')
+        raise self.refusal(f"`{key}` must be a whole number, got {shown(value)}", f'write "{key}": 28', key)
 
     def number(self, key: str) -> float:
         """A constant above zero. It changes no count, so it is not noted among what the counts were read from."""
         value = self.values.get(key)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf:
             return float(value)
-        raise self.refusal(f"`{key}` must be a number above 0, got {shown(value)}", f'write "{key}": 1e-06')
+        raise self.refusal(f"`{key}` must be a number above 0, got {shown(value)}", f'write "{key}": 1e-06', key)
 
     def number_or_none(self, key: str) -> float | None:
         """A number above zero, or None where the key is null or absent."""
@@ -92,7 +97,7 @@ class Config:
         """True or false."""
         value = self[key]
         if not isinstance(value, bool):
-            raise self.refusal(f"`{key}` must be true or false, got {shown(value)}", f'write "{key}": false')
+            raise self.refusal(f"`{key}` must be true or false, got {shown(value)}", f'write "{key}": false', key)
         return value
 
     def activation(self, key: str) -> str:
@@ -101,7 +106,7 @@ class Config:
         if not isinstance(value, str) or value not in ACTIVATIONS:
             close = nearest(str(value), ACTIVATIONS)
             hint = f'did you mean "{close[0]}"?' if close else f"one of: {', '.join(ACTIVATIONS)}"
-            raise self.refusal(f"`{key}` {shown(value)} is not an activation that is read", hint)
+            raise self.refusal(f"`{key}` {shown(value)} is not an activation that is read", hint, key)
         return ACTIVATIONS[value]
 
     def expect(self, key: str, *allowed: Any) -> None:
@@ -111,6 +116,7 @@ class Config:
             raise self.refusal(
                 f"`{key}`: {shown(value)} of a {self.model_type} config is not read",
                 "describe the model in YAML instead",
+                key,
             )
 
     def layer_types(self, layers: int, known: tuple[str, ...]) -> list[str] | None:
@@ -120,12 +126,15 @@ class Config:
             return None
         if not isinstance(types, list) or len(types) != layers:
             got = f"{len(types)} entries" if isinstance(types, list) else shown(types)
-            raise self.refusal(f"`layer_types` must be a list of {layers} words, got {got}", "one word for each layer")
-        for word in types:
+            what = f"`layer_types` must be a list of {layers} words, got {got}"
+            raise self.refusal(what, "one word for each layer", "layer_types")
+        for index, word in enumerate(types):
             if word not in known:
                 raise self.refusal(
                     f"`layer_types` has {shown(word)}, which {self.model_type} does not build",
                     f"one of: {', '.join(known)}",
+                    "layer_types",
+                    index,
                 )
         return types
 
@@ -147,11 +156,15 @@ class Config:
                 f"`{shown(key)[1:-1]}`: {shown(self.data[key])} is not read for {self.model_type}"
                 f" and might change a cost{meant}",
                 "remove the key if it changes nothing, or describe the model in YAML",
+                key,
             )
 
-    def refusal(self, what: str, hint: str) -> CostcalcError:
-        """An error that names this config."""
-        return CostcalcError(what, where=self.label, hint=hint)
+    def refusal(self, what: str, hint: str, *where: str | int) -> CostcalcError:
+        """An error that names this config, at a key (as the class names it) or an item of it, if that is written."""
+        if not where:
+            return self.origin.refusal(what, hint)
+        spelled = (self.spelled.get(str(where[0]), where[0]), *where[1:])
+        return self.origin.refusal(what, hint, [spelled])
 
 
 @cache

@@ -60,7 +60,7 @@ def rms_norm(config: Config) -> Written:
 
 def _even(config: Config, head_dim: int) -> int:
     if head_dim % 2:
-        raise config.refusal(f"RoPE rotates pairs, and a head of {head_dim} is odd", "change `head_dim`")
+        raise config.refusal(f"RoPE rotates pairs, and a head of {head_dim} is odd", "change `head_dim`", "head_dim")
     return head_dim
 
 
@@ -68,9 +68,8 @@ def width_per_head(config: Config) -> int:
     """hidden_size / num_attention_heads, where the class insists that it divides."""
     width, heads = config.size("hidden_size"), config.size("num_attention_heads")
     if width % heads:
-        raise config.refusal(
-            f"`hidden_size` {width} is not a multiple of `num_attention_heads` {heads}", "change one of the two"
-        )
+        what = f"`hidden_size` {width} is not a multiple of `num_attention_heads` {heads}"
+        raise config.refusal(what, "change one of the two", "hidden_size")
     return width // heads
 
 
@@ -82,7 +81,7 @@ def floor_width_per_head(config: Config) -> int:
 def windows_by_type(config: Config, types: list[str], window: int | None, *, why_none: str) -> list[int | None]:
     """The window of each layer; a sliding layer without a window is refused with `why_none`."""
     if window is None and SLIDING in types:
-        raise config.refusal(f"`layer_types` has {SLIDING}, but {why_none}", "change one of the two")
+        raise config.refusal(f"`layer_types` has {SLIDING}, but {why_none}", "change one of the two", "layer_types")
     return [window if word == SLIDING else None for word in types]
 
 

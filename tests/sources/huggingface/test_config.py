@@ -8,13 +8,14 @@ import pytest
 from costcalc.errors import CostcalcError
 from costcalc.sources.huggingface.activations import ACTIVATIONS
 from costcalc.sources.huggingface.config import DEFAULTS, MOST_LAYERS, Config
+from costcalc.sources.origin import Origin
 
 MODEL_TYPES = sorted(path.stem for path in DEFAULTS.glob("*.json"))
 SIZE = "a whole number from 1 to 1,000,000,000,000"
 
 
 def _config(data: dict, model_type: str = "llama") -> Config:
-    return Config(data, model_type=model_type, label="folder/config.json")
+    return Config(data, model_type=model_type, origin=Origin("folder/config.json"))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from costcalc import CostcalcError, Workload, flops, kv_cache, load, parameters
 from costcalc.architecture.written import FullForm, full_form
 from costcalc.sources import huggingface
 from costcalc.sources.huggingface import LINEAGES, read_config
+from costcalc.sources.origin import Origin
 
 Config = dict[str, Any]
 
@@ -84,7 +85,7 @@ def test_importers_write_the_full_form(model_type):
     for row in ROWS:
         if row["config"]["model_type"] == model_type:
             try:
-                written = read_config(row["config"], label="x")
+                written = read_config(row["config"], Origin("x"))
             except CostcalcError:
                 continue
             assert type(written) is FullForm
