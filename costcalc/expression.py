@@ -186,7 +186,7 @@ class _Style:
 
     def number(self, value: Number) -> str:
         if isinstance(value, int) or value.denominator == 1:
-            return f"{value:,}"
+            return f"{value.numerator:,}"
         decimal = float(value)
         return (
             f"{decimal:,.4g}" if Fraction(f"{decimal:.4g}") == value else f"{value.numerator:,}/{value.denominator:,}"
@@ -194,6 +194,9 @@ class _Style:
 
     def quotient(self, a: str, b: str) -> str:
         return f"{a} / {b}"
+
+    def power(self, a: str, b: str) -> str:
+        return f"{a}^{b}"
 
 
 class _Latex(_Style):
@@ -209,6 +212,9 @@ class _Latex(_Style):
     def quotient(self, a: str, b: str) -> str:
         return rf"\frac{{{a}}}{{{b}}}"
 
+    def power(self, a: str, b: str) -> str:
+        return f"{a}^{b}" if len(b) == 1 else f"{a}^{{{b}}}"
+
 
 _TEXT, _LATEX = _Style(), _Latex()
 
@@ -222,21 +228,25 @@ def _written(whole: Expression, style: _Style) -> str:
     if operation in CALLS:
         least = POWER if operation == "mod" else SUM
         return _call(operation, [_bracketed(part, least, style) for part in parts], style)
-    if operation == "/":
-        return _quotient(parts[0], parts[1], style)
-    if operation == "*":
-        return _product(parts[0], parts[1], style)
-    left = _bracketed(parts[0], TIGHTNESS[operation], style)
-    right = _bracketed(parts[1], PRODUCT if operation == "-" else TIGHTNESS[operation], style)  # a - (b + c)
-    return f"{left}^{right}" if operation == "^" else f"{left} {operation} {right}"
+    return _OPERATED[operation](parts[0], parts[1], style)
+
+
+def _sum(a: Expression, b: Expression, style: _Style) -> str:
+    return f"{_written(a, style)} + {_written(b, style)}"
+
+
+def _difference(a: Expression, b: Expression, style: _Style) -> str:
+    """The brackets of a - (b + c) stay."""
+    return f"{_written(a, style)} - {_bracketed(b, PRODUCT, style)}"
 
 
 def _product(a: Expression, b: Expression, style: _Style) -> str:
     """A quotient among factors keeps its brackets on one line: a·(b / 2)·c."""
     left, right = (
-        _bracketed(part, ATOM if part.operation == "/" and style.slash else PRODUCT, style) for part in (a, b)
+        _bracketed(part, POWER if style.slash and part.operation in ("/", "number") else PRODUCT, style)
+        for part in (a, b)
     )
-    between = style.digits_apart if right[0].isdigit() else style.times
+    between = style.digits_apart if right.replace(r"\frac{", "")[0].isdigit() else style.times
     return f"{left}{between}{right}"
 
 
@@ -246,10 +256,23 @@ def _quotient(a: Expression, b: Expression, style: _Style) -> str:
     return style.quotient(_bracketed(a, PRODUCT, style), _bracketed(b, POWER, style))
 
 
+def _power(a: Expression, b: Expression, style: _Style) -> str:
+    return style.power(_bracketed(a, ATOM, style), _bracketed(b, ATOM, style))
+
+
+_OPERATED = {"+": _sum, "-": _difference, "*": _product, "/": _quotient, "^": _power}
+
+
 def _bracketed(part: Expression, least: int, style: _Style) -> str:
     text = _written(part, style)
-    is_loose = TIGHTNESS.get(part.operation, ATOM) < least
-    return f"({text})" if is_loose else text
+    return f"({text})" if _tightness(part, text) < least else text
+
+
+def _tightness(part: Expression, text: str) -> int:
+    """Of a number, that of the operation that its text looks like."""
+    if part.operation == "number":
+        return SUM if text.startswith("-") else PRODUCT if "/" in text else ATOM
+    return TIGHTNESS.get(part.operation, ATOM)
 
 
 def _call(name: str, arguments: list[str], style: _Style) -> str:
