@@ -94,7 +94,7 @@ def bits_said(dtype: str) -> str:
     """'16 bits a value', '34 bytes for 32 values, 8.5 bits each' of a canonical name."""
     size, values = DTYPES[dtype]
     bits = f"{8 * size / values:g} bits"
-    return f"{bits} a value" if values == 1 else f"{size} bytes for {values} values, {bits} each"
+    return f"{bits} a value" if values == 1 else f"{size} byte{'s' * (size > 1)} for {values} values, {bits} each"
 
 
 def bytes_for(elements: int, dtype: str) -> int:

@@ -1,16 +1,19 @@
 """Closed forms against loops over every query and key, then against NumPy arrays of the same sizes."""
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from costcalc.expression import symbols
 from costcalc.inventory import (
     Context,
     CrossPairs,
     Extent,
     Logits,
     Memory,
+    PagedContext,
     Pairs,
     Routed,
     Tokens,
@@ -134,6 +137,8 @@ def test_a_cache_holds_the_latest_tokens_up_to_the_window(window):
         (Memory(), 3 * 23),
         (Memory(once=True), 0),  # the request has started already
         (CrossPairs(), 3 * 11 * 23),
+        (PagedContext(5), 3 * 4 * 5),  # 18 tokens in 4 blocks
+        (PagedContext(5, 7), 3 * 3 * 5),  # 7 tokens touch 3 blocks at most
     ],
 )
 def test_every_extent_counts_the_whole_batch(extent, size):
@@ -165,6 +170,7 @@ def test_one_expert_a_token_unless_said_otherwise():
         (Routed(), "B·T·X"),
         (Memory(), "B·M"),
         (CrossPairs(), "B·T·M"),
+        (PagedContext(16), "B·S"),
     ],
 )
 def test_letters(extent, letters):
@@ -183,6 +189,9 @@ def test_extents_of_different_kinds_or_sizes_differ():
     assert Pairs(window=5) == Pairs(window=5) != Pairs(window=7)
     assert Pairs() != Context()
     assert len({Context(window=5), Context(window=5), Context()}) == 2
+    assert len({PagedContext(5), PagedContext(7), PagedContext(5, 7), PagedContext(5, 7, 2), PagedContext(5)}) == 4
+    with pytest.raises((AttributeError, TypeError)):
+        PagedContext(5).block = 7
 
 
 def test_an_extent_of_no_kind_has_no_size():
@@ -221,3 +230,108 @@ def test_the_other_extents_take_arrays_too():
         assert extent.of(swept).tolist() == [extent.of(w) for w in one_by_one], extent
     assert Context(window=window).of(swept).tolist() == [5, 15, 45]  # 1 x min(11, 5), 3 x min(14, 5), 5 x min(9, 31)
     assert Routed(experts).of(swept).tolist() == [22, 9, 140]  # 1 x 11 x 2, 3 x 1 x 3, 5 x 7 x 4
+
+
+def blocks_touched(tokens, block):
+    """How many blocks these tokens lie in, one after another from token 0."""
+    return len({token // block for token in tokens})
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 7, 16])
+def test_whole_blocks_are_set_aside(block):
+    for context in range(1, 40):
+        assert PagedContext(block).of(Workload(new_tokens=context)) == block * blocks_touched(range(context), block)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("slots", [0, 1, 3])
+def test_a_window_touches_most_blocks_when_it_begins_inside_of_one(block, slots):
+    """All that a request may touch on its way to a context: the latest window + slots tokens, wherever they begin."""
+    for window in range(1, 16):
+        most = 0
+        for context in range(1, 40):
+            touched = blocks_touched(range(max(0, context - window - slots), context), block)
+            most = max(most, block * touched)
+            got = PagedContext(block, window, slots).of(Workload(new_tokens=context))
+            assert got == most, (window, context)
+
+
+def test_blocks_in_closed_form():
+    # 11 tokens in blocks of 4 are 3 blocks; of a window of 6 the first token may be the last of a block: 1 + 4 + 1
+    assert PagedContext(4).of(Workload(new_tokens=11)) == 12
+    assert PagedContext(4, 6).of(Workload(new_tokens=100)) == 12  # (ceil(5 / 4) + 1)·4
+    assert PagedContext(4, 6, 3).of(Workload(new_tokens=100)) == 12  # 9 tokens: 1 + 4 + 4
+    assert PagedContext(4, 6, 4).of(Workload(new_tokens=100)) == 16  # 10 tokens: 1 + 4 + 4 + 1
+    assert PagedContext(4, 6).of(Workload(new_tokens=3)) == 4
+    # past and new tokens are one context
+    assert PagedContext(4).of(Workload(new_tokens=4, past_tokens=7)) == 12
+    # vLLM's log for Llama-3-8B: 20,000 tokens take 1,250 blocks of 16
+    assert PagedContext(16).of(Workload(new_tokens=20_000)) == 1_250 * 16
+
+
+def test_blocks_of_one_token_are_the_cache_itself():
+    for window in (None, 5):
+        for context in range(1, 12):
+            workload = Workload(new_tokens=context)
+            assert PagedContext(1, window).of(workload) == Context(window).of(workload)
+
+
+def test_blocks_of_arrays_are_those_of_one_context_at_a_time():
+    contexts = [1, 7, 15, 16, 17, 100]
+    swept = Workload(new_tokens=np.array(contexts))
+    for extent in (PagedContext(5), PagedContext(5, 7, 2), PagedContext(16, 4)):
+        assert extent.of(swept).tolist() == [extent.of(Workload(new_tokens=n)) for n in contexts]
+
+
+B, T, p, M = symbols("B T p M")
+EXTENTS = [
+    *(Tokens(), Logits(), Routed(2), Memory(), Memory(once=True), CrossPairs()),
+    *(Context(), Context(window=5), PagedContext(4), PagedContext(4, 6, 3)),
+    *(Pairs(), Pairs(window=5), Pairs(chunk=5), Pairs(causal=False), Pairs(window=5, causal=False)),
+]
+
+
+def in_symbols(**changes):
+    """What an extent reads of a workload, in symbols."""
+    lengths = {"batch": B, "new_tokens": T, "past_tokens": p, "memory_tokens": M}
+    return SimpleNamespace(**{**lengths, "counting": "attended", "logits": "all", **changes})
+
+
+@pytest.mark.parametrize("extent", EXTENTS, ids=repr)
+@pytest.mark.parametrize("counting", ["attended", "rectangle"])
+@pytest.mark.parametrize("logits", ["all", "last"])
+def test_an_extent_of_symbols_is_its_formula(extent, counting, logits):
+    formula = extent.of(in_symbols(counting=counting, logits=logits))
+    for past, new in SMALL_PASSES[8:]:  # with a past: once it is a symbol, it is not 0
+        workload = Workload(3, new, past, 23, counting=counting, logits=logits)
+        values = {"B": 3, "T": new, "p": past, "M": 23}
+        assert (formula if formula == 0 else formula.value(values)) == extent.of(workload), (past, new)
+
+
+@pytest.mark.parametrize(
+    ("extent", "past", "text"),
+    [
+        (Tokens(), p, "B·T"),
+        (Context(), p, "B·(p + T)"),
+        (Context(), 0, "B·T"),
+        (Context(window=5), 0, "B·min(T, 5)"),
+        (PagedContext(16), 0, "B·ceil(T / 16)·16"),
+        (PagedContext(16, 33), 0, "B·min(ceil(T / 16)·16, 48)"),  # (ceil(32 / 16) + 1)·16
+        (PagedContext(1), p, "B·(p + T)"),
+        (Pairs(), 0, "B·(T·(T + 1) / 2)"),
+        (Pairs(), p, "B·(T·p + T·(T + 1) / 2)"),
+        (Pairs(window=5), 0, "B·(T·(T + 1) / 2 - max(T - 5, 0)·(max(T - 5, 0) + 1) / 2)"),
+        (Pairs(causal=False), p, "B·T·(p + T)"),
+        (Pairs(causal=False, window=5), p, "B·T·(min(p, 4) + T)"),
+        (Routed(2), p, "B·T·2"),
+        (Memory(once=True), 0, "B·M"),
+        (CrossPairs(), p, "B·T·M"),
+    ],
+)
+def test_how_the_formula_of_an_extent_reads(extent, past, text):
+    assert extent.of(in_symbols(past_tokens=past)).text() == text
+
+
+def test_nothing_is_said_of_what_is_not_there():
+    assert Memory(once=True).of(in_symbols()) == 0  # the request has started already
+    assert Logits().of(in_symbols(logits="last")) == B
