@@ -63,12 +63,7 @@ class Expression:
         return _node("^", self, other)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Expression)
-            and other.operation == self.operation
-            and len(other.parts) == len(self.parts)
-            and all(a == b for a, b in zip(self.parts, other.parts, strict=True))
-        )
+        return isinstance(other, Expression) and (other.operation, other.parts) == (self.operation, self.parts)
 
     def __hash__(self) -> int:
         return hash((self.operation, self.parts))
@@ -221,10 +216,8 @@ _TEXT, _LATEX = _Style(), _Latex()
 
 def _written(whole: Expression, style: _Style) -> str:
     operation, parts = whole.operation, whole.parts
-    if operation == "symbol":
-        return style.symbol(parts[0])
-    if operation == "number":
-        return style.number(parts[0])
+    if operation in ("symbol", "number"):
+        return style.symbol(parts[0]) if operation == "symbol" else style.number(parts[0])
     if operation in CALLS:
         least = POWER if operation == "mod" else SUM
         return _call(operation, [_bracketed(part, least, style) for part in parts], style)
