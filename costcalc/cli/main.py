@@ -15,9 +15,10 @@ import typer
 import typer.core
 import typer.main
 
+from costcalc.cli.meant import command_hint, option_hint
 from costcalc.cli.options import Debug, Version
 from costcalc.cli.tell import shown_on_stderr, tell
-from costcalc.errors import CostcalcError, Excerpt, nearest, shown
+from costcalc.errors import CostcalcError, Excerpt, shown
 
 COMMANDS = {
     "show": "One page: what the model is, its parameters, FLOPs per token, attention share, KV cache, and what was "
@@ -62,9 +63,7 @@ class LazyGroup(typer.core.TyperGroup):
         if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:  # a shell is completing a word
                 return None
-            close = nearest(cmd_name, COMMANDS)
-            hint = f"did you mean costcalc {close[0]}?" if close else f"costcalc has: {', '.join(COMMANDS)}"
-            raise CostcalcError(f"no command is called {shown(cmd_name)}", hint=hint)
+            raise CostcalcError(f"no command is called {shown(cmd_name)}", hint=command_hint(cmd_name, COMMANDS))
         command = typer.Typer(add_completion=False, **PLAIN)
         command.command(cmd_name, context_settings=SETTINGS)(import_module(f"costcalc.cli.{cmd_name}").run)
         return typer.main.get_command(command)
@@ -135,8 +134,9 @@ def _usage(error: Any) -> str:
 
 
 def _usage_hint(error: Any, arguments: list[str]) -> str:
-    possible = getattr(error, "possibilities", None)
-    if possible:
-        return f"did you mean {possible[0]}?"
     command = next((word for word in arguments if word in COMMANDS), None)
-    return f"costcalc {command} --help" if command else "costcalc --help"
+    page = f"costcalc {command} --help" if command else "costcalc --help"
+    if not hasattr(error, "possibilities"):
+        return page
+    known = [name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts]
+    return option_hint(error.option_name, error.possibilities or (), known) or page

@@ -6,13 +6,16 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 import costcalc
+from costcalc.cli import main
 from costcalc.cli.main import COMMANDS, run
 
-EVERYTHING = ("show", "params", "flops", "kv", "verify", "presets", "schema")
+EVERYTHING = tuple(COMMANDS)
+CLI = Path(main.__file__).parent
 
 
 def python(*arguments, **options):
@@ -20,8 +23,12 @@ def python(*arguments, **options):
     return subprocess.run([sys.executable, *arguments], stderr=subprocess.PIPE, text=True, check=False, **options)
 
 
-def test_the_commands():
-    assert tuple(COMMANDS) == EVERYTHING
+def test_each_module_with_a_run_is_a_command():
+    modules = {
+        file.stem for file in CLI.glob("*.py") if re.search(r"^def run\(", file.read_text("utf-8"), re.MULTILINE)
+    }
+    assert set(COMMANDS) == modules - {"main"}
+    assert set(COMMANDS) >= {"show", "params", "flops", "kv", "verify", "presets", "schema"}
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"]], ids=str)
@@ -85,7 +92,7 @@ def test_version(fine, words):
         ("flop", "costcalc flops"),
         ("Show", "costcalc show"),
         ("preset", "costcalc presets"),
-        ("xyzzy", "show, params, flops, kv, verify, presets, schema"),
+        ("xyzzy", ", ".join(EVERYTHING)),
     ],
 )
 def test_an_unknown_command_is_refused_with_the_nearest(refused, word, hint):
@@ -217,13 +224,13 @@ def test_an_error_that_standard_error_cannot_show_is_still_two_lines(cli, monkey
 
 
 def test_an_error_of_a_file_shows_its_line_with_a_caret(cli, tiny):
-    tiny.write_text(tiny.read_text(encoding="utf-8").replace("heads: 6", "\n      模型_heads: 6"), encoding="utf-8")
+    tiny.write_text(tiny.read_text(encoding="utf-8").replace("heads: 6", "\n      模型_kv_heads: 6"), encoding="utf-8")
     assert cli("params", tiny) == (
         2,
         "",
-        f"error: {tiny}:10:7: unknown key `模型_heads` in decoder.layers[0].attention (and 1 more)\n"
-        "  10 |       模型_heads: 6, kv_heads: 2, head_dim: 5}\n"
-        "     |       ^^^^^^^^^^\n"
+        f"error: {tiny}:10:7: unknown key `模型_kv_heads` in decoder.layers[0].attention (and 1 more)\n"
+        "  10 |       模型_kv_heads: 6, kv_heads: 2, head_dim: 5}\n"
+        "     |       ^^^^^^^^^^^^^\n"
         " hint: did you mean `kv_heads`?\n",
     )
 
