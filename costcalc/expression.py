@@ -95,7 +95,7 @@ class Expression:
             number: Number = self.parts[0]
             return number
         result = _EVALUATED[self.operation](*(part.value(values) for part in self.parts))
-        return result if isinstance(result, int) or result.denominator != 1 else result.numerator
+        return result.numerator if result.denominator == 1 else result
 
     def symbols(self) -> dict[str, None]:
         """The names of its symbols, in the order of writing."""
