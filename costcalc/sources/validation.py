@@ -10,9 +10,10 @@ from pydantic_core import ErrorDetails
 
 from costcalc.architecture import Architecture, RuleError
 from costcalc.architecture.written import FullForm, full_form
-from costcalc.errors import FEW_LETTERS, CostcalcError, nearest, shown
+from costcalc.errors import FEW_LETTERS, CostcalcError, shown
 from costcalc.sources.keys import homes_of, kinds_at, known_keys, written_paths
 from costcalc.sources.origin import Origin, Where
+from costcalc.sources.synonyms import meant
 
 MOST_VALUES = 50_000
 ONE_LETTER = 0.85
@@ -119,9 +120,9 @@ def _unknown_key(problem: _Problem) -> tuple[str, str]:
     homes = homes_of(problem.key)
     home = [f"`{problem.key}` belongs in {homes[0]}"] if len(homes) == 1 else []
     others = [key for key in known if key != problem.key]
-    close = nearest(problem.key, others, cutoff=ONE_LETTER if home else FEW_LETTERS)
-    meant = [f"did you mean `{word}`?" for word in close]
-    hint = " ".join([*meant, *home]) or f"known keys: {', '.join(known)}"
+    close = meant(problem.key, others, cutoff=ONE_LETTER if home else FEW_LETTERS)
+    asked = [f"did you mean `{word}`?" for word in close]
+    hint = " ".join([*asked, *home]) or f"known keys: {', '.join(known)}"
     return f"unknown key `{shown(problem.key)[1:-1]}` in {dotted(container) or 'the top level'}", hint
 
 
@@ -144,7 +145,7 @@ def _unknown_literal(problem: _Problem) -> tuple[str, str]:
 
 
 def _unknown_word(what: str, name: str, got: object, allowed: list[str]) -> tuple[str, str]:
-    close = nearest(got, allowed) if isinstance(got, str) else []
+    close = meant(got, allowed) if isinstance(got, str) else []
     hint = f"did you mean `{close[0]}`?" if close else f"one of: {', '.join(allowed)}"
     return f"unknown {what} {shown(got)} of {name}", hint
 

@@ -172,7 +172,7 @@ def test_no_layers(write, refusal):
             "rotary",
             "positions",
             "unknown kind 'rotary' of decoder.positions",
-            "one of: none, learned, sinusoidal, rope",
+            "did you mean `rope`?",
         ),
         ("kind: rope", "kind: Rope", "positions", "unknown kind 'Rope' of decoder.positions", "did you mean `rope`?"),
         (
@@ -187,7 +187,7 @@ def test_no_layers(write, refusal):
             "kind: swiglu",
             "feed_forward",
             f"unknown kind 'swiglu' of {FIRST}.feed_forward",
-            "one of: dense, gated",
+            "did you mean `gated`?",
         ),
         (
             "heads: 6",

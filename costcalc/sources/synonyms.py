@@ -1,0 +1,53 @@
+"""Words of papers and of other tools for what is called otherwise here: letters alone would suggest something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from costcalc.errors import FEW_LETTERS, nearest
+
+OURS = {
+    # keys
+    "vocab_size": "n_vocab padded_vocab_size",
+    "d_model": "dim hidden_dim hidden_size n_embd width embed_dim d_embed model_dim dmodel",
+    "context_length": "block_size max_len max_seq_len max_position_embeddings n_ctx n_positions seq_len",
+    "tie_embeddings": "tied tie tie_word_embeddings weight_tying share_embeddings",
+    "layers": "blocks n_layer n_layers num_layers num_hidden_layers depth",
+    "repeat": "count times n num_layers n_layers depth",
+    "positions": "pos position position_embedding pos_emb position_encoding rope rope_theta",
+    "attention": "attn mha gqa self_attn self_attention",
+    "feed_forward": "ffn ff mlp feedforward",
+    "heads": "n_head n_heads num_heads num_attention_heads query_heads",
+    "kv_heads": "n_kv_heads num_kv_heads num_key_value_heads n_kv key_value_heads num_query_groups",
+    "head_dim": "d_head head_size dim_head head_width d_k d_kv kv_channels",
+    "window": "sliding_window window_size local_window attention_window",
+    "bias": "qkv_bias use_bias attention_bias mlp_bias biases",
+    "d_ff": "dff ffn_dim intermediate_size intermediate hidden hidden_size hidden_dim n_inner inner_dim mlp_dim width",
+    "activation": "act act_fn hidden_act activation_function nonlinearity",
+    "eps": "epsilon norm_eps rms_norm_eps layer_norm_eps",
+    "theta": "base rope_theta rope_base rotary_base",
+    "length": "max_len max_length max_positions n_positions num_embeddings size",
+    # kinds and values
+    "grouped_query": "gqa mha mqa multi_head multihead multi_query self full",
+    "gated": "glu swiglu geglu reglu",
+    "dense": "mlp ffn ff linear",
+    "rope": "rotary",
+    "learned": "absolute embedding",
+    "sinusoidal": "sine sin_cos",
+    "rmsnorm": "rms",
+    "layernorm": "ln",
+    "silu": "swish swiglu",
+    "gelu": "geglu",
+    "gelu_new": "gelu_pytorch_tanh gelu_fast",
+    "pre": "pre_norm prenorm before",
+    "post": "post_norm postnorm after",
+    "per_head": "head_wise headwise",
+}
+
+
+def meant(word: str, allowed: Iterable[str], *, cutoff: float = FEW_LETTERS) -> list[str]:
+    """Which of the allowed words was probably meant, first by what it means elsewhere, then by its letters."""
+    known = list(allowed)
+    folded = word.lower().replace("-", "_").replace(" ", "_")
+    same = [ours for ours, others in OURS.items() if ours in known and folded in others.split()]
+    return same[:1] or nearest(word, known, cutoff=cutoff)
