@@ -80,13 +80,14 @@ def canonical_dtype(name: str) -> str:
     folded = ALIASES.get(folded, folded)
     if folded not in DTYPES:
         # fp4 is near fp64 in letters only: what is suggested has the same digits.
-        near = [word for word in nearest(folded, [*DTYPES, *ALIASES], count=5) if _digits(word) == _digits(folded)]
+        near = [word for word in nearest(folded, [*DTYPES, *ALIASES], count=5) if digits(word) == digits(folded)]
         hint = f"did you mean {near[0]}?" if near else f"one of: {', '.join(DTYPES)}"
         raise CostcalcError(f"unknown dtype {shown(name)}", hint=hint)
     return folded
 
 
-def _digits(word: str) -> list[str]:
+def digits(word: str) -> list[str]:
+    """Its digits, in order of size: what a word and the one that was meant have in common."""
     return sorted(character for character in word if character.isdigit())
 
 

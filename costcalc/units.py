@@ -16,6 +16,12 @@ LARGEST_LENGTH = 10**12
 LARGEST_COUNT = 10**18
 LONGEST_NUMBER = 40
 PRINTED_COUNT = r"^[0-9]{1,15}([KMBTkmbt]|\.[0-9]{1,6}[KMBTkmbt])?$"
+BYTE_UNITS: dict[str, int] = {
+    "b": 1,
+    **{f"{letter}ib": 2 ** (10 * power) for power, letter in enumerate("kmgtp", 1)},
+    **{f"{letter}b": 10 ** (3 * power) for power, letter in enumerate("kmgtp", 1)},
+}
+BYTES = re.compile(r"(\d+(?:_\d+)*(?:\.\d+)?|\d{1,3}(?:,\d{3})+)\s*((?:[kmgtp]i?)?b)", re.IGNORECASE | re.ASCII)
 DECIMAL_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 COUNT_LETTERS = ("", "K", "M", "B", "T")
@@ -63,6 +69,26 @@ def parse_length(text: str, *, name: str, least: int = 1) -> int:
     if length < least:
         raise CostcalcError(f"{name} must be at least {least}, got {shown(text)}", hint=f"{name} takes {example}")
     return length
+
+
+def gigabytes(value: int) -> str:
+    """In powers of 1,000, as drives and bandwidths are sold: 141107412992 -> '141.11 GB'."""
+    return _scaled(value, 1000, DECIMAL_PREFIXES, "B")
+
+
+def parse_bytes(text: str, *, name: str) -> int:
+    """Memory with its unit: `80GiB` (80 x 2^30), `80GB` (80 x 10^9), `512B`; a broken part of a byte is dropped.
+
+    A bare number or `80G` might mean several things, and is refused.
+    """
+    match = BYTES.fullmatch(text.strip()) if len(text) <= LONGEST_NUMBER else None
+    if match is None:
+        raise CostcalcError(f"{shown(text)} is not an amount of memory", hint=f"{name} 80GiB, or 80GB, 512MiB, ...")
+    scaled, ten_power = _decimal(match[1])
+    value: int = scaled * BYTE_UNITS[match[2].lower()] // ten_power
+    if value > LARGEST_COUNT:
+        raise CostcalcError(f"{name} {shown(text)} is more than {LARGEST_COUNT:,} bytes", hint=f"{name} 80GiB")
+    return value
 
 
 def parse_count(text: str, *, name: str) -> int:

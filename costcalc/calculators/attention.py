@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.search import first_true
 from costcalc.calculators.terms import cached_term
-from costcalc.calculators.workings import Figures, flop_figures, stored
+from costcalc.calculators.workings import CORE, Figures, flop_figures, stored
 from costcalc.inventory import Cached, Inventory, Workload
 
 SHARES = {"half_of_weights": (1, 2), "equal_to_weights": (1, 1)}
 """Core over weights: at a half the core is a third of the forward pass, at one a half of it."""
+PASSES = ("next_token", "sequence")
 STORED = "the N·S·S scores of a layer that an unfused softmax writes: Dao et al., arXiv 2205.14135, section 2"
 
 
@@ -57,13 +59,24 @@ def passes(context: int, counting: str) -> tuple[Workload, Workload]:
 def attention_figures(
     inventory: Inventory, context: int, *, counting: str = "attended", dtype: str = "bf16"
 ) -> Figures:
-    """The keys of `costcalc attention` at one context."""
+    """The keys of `costcalc attention` at one context, and where the core overtakes the weights."""
     last, whole = passes(context, counting)
+    crossings = [_crossing_figure(inventory, share, of, counting) for share in SHARES for of in PASSES]
     return {
         **flop_figures(inventory, last, prefix="next_token_"),
         **flop_figures(inventory, whole, prefix="sequence_"),
         **score_figures(inventory, context, dtype),
+        **{figure.name: figure for figure in crossings if figure is not None},
     }
+
+
+def _crossing_figure(inventory: Inventory, share: str, of: str, counting: str) -> Figure | None:
+    found = crossing(inventory, share, of=of, counting=counting)
+    if found is None:
+        return None
+    part, whole = SHARES[share]
+    words = f"the first S with {of}_attention_flops >= {Fraction(part, whole)} x {of}_weight_flops"
+    return Figure(f"crossings.{share}_context.{of}", "tokens", words=words, found=found, source=CORE)
 
 
 def score_figures(inventory: Inventory, context: int, dtype: str) -> Figures:
@@ -98,7 +111,7 @@ def crossing(inventory: Inventory, share: str, *, of: str, counting: str = "atte
     of: "next_token" (the pass of the last token) or "sequence" (all of it at once, so half the pairs a token).
     """
     part, whole = SHARES[share]
-    index = ("next_token", "sequence").index(of)
+    index = PASSES.index(of)
 
     def is_reached(context: int) -> bool:
         counted = flops(inventory, passes(context, counting)[index])

@@ -13,10 +13,11 @@ from costcalc.calculators.figure import Figure
 from costcalc.calculators.kv_cache import kv_cache
 from costcalc.calculators.search import last_true
 from costcalc.calculators.workings import cache_figures
-from costcalc.expression import symbol, symbols
+from costcalc.expression import positive, symbol, symbols
 from costcalc.inventory import Cached, Context, Inventory, PagedContext, Record
 
 LEDGER = "device memory, less what is kept free and the weights, is what caches may fill"
+LONGEST = "the largest S whose cache fits into the pool"
 PAGING = "whole blocks of tokens: Kwon et al., arXiv 2309.06180, section 4.1"
 
 
@@ -36,17 +37,20 @@ class Paging:
 class Capacity:
     """What fits into a pool of bytes, by one way to hold caches.
 
-    conversations of the context asked for; longest_context of a single one, 0 if none fits, None if the cache stops
-    growing before the pool is full. conversation holds the bytes of one, as a figure.
+    conversation: the bytes of one, at the context asked for. conversations: how many fit, each rounded up by itself;
+    None where a conversation holds nothing.
+    longest_context: tokens of a single one, 0 if none fits; None if the cache stops growing before the pool is full.
     """
 
+    pool: Figure
     conversation: Figure
-    conversations: int
-    longest_context: int | None
+    conversations: Figure | None
+    longest_context: Figure | None
 
-    def concurrency(self, pool: int) -> float:
+    @property
+    def concurrency(self) -> float:
         """Pool over bytes of one conversation, the number that engines log; below 0 where the pool is."""
-        return pool / self.conversation.value
+        return self.pool.value / self.conversation.value if self.conversation.value else 0.0
 
 
 def ledger(memory: Figure, reserve: Figure, weights: Figure) -> Figure:
@@ -63,19 +67,26 @@ def pool_of_blocks(inventory: Inventory, blocks: int, *, paging: Paging, dtype: 
     return Figure("pool_bytes", "bytes", count * size, {"blocks": blocks, one.name: one}, source=PAGING)
 
 
-def capacity(inventory: Inventory, pool: int, context: int, *, dtype: str, paging: Paging | None = None) -> Capacity:
-    """Conversations of `context` tokens in `pool` bytes; `paging` gives the engine-reserved answer."""
+def capacity(inventory: Inventory, pool: Figure, context: int, *, dtype: str, paging: Paging | None = None) -> Capacity:
+    """Conversations of `context` tokens in a pool of bytes; `paging` gives the engine-reserved answer."""
     held = inventory if paging is None else paged(inventory, paging)
-
-    def fits(tokens: int, batch: int) -> bool:
-        return kv_cache(held, tokens, batch=batch, dtype=dtype).bytes <= pool
-
-    conversations = last_true(lambda batch: fits(context, batch))
+    way, source, prefix = ("architectural", LEDGER, "") if paging is None else ("engine_reserved", PAGING, "engine_")
+    conversation = cache_figures(held, context, dtype=dtype, prefix=prefix)[f"{prefix}kv_cache_bytes"]
+    conversation = conversation.named(f"{way}.bytes_per_conversation")
+    both = {pool.name: pool, conversation.name: conversation}
+    count = positive(symbol(pool.name) // symbol(conversation.name))
+    conversations = Figure(f"{way}.conversations", "", count, both, source=source)
+    longest = last_true(lambda tokens: kv_cache(held, tokens, dtype=dtype).bytes <= pool.value)
     return Capacity(
-        conversation=cache_figures(held, context, dtype=dtype)["kv_cache_bytes"],
-        conversations=0 if conversations is None else conversations,
-        longest_context=last_true(lambda tokens: fits(tokens, 1)),
+        pool=pool,
+        conversation=conversation,
+        conversations=conversations if conversation.value else None,
+        longest_context=None if longest is None else _longest(f"{way}.longest_context", pool, longest, source),
     )
+
+
+def _longest(name: str, pool: Figure, found: int, source: str) -> Figure:
+    return Figure(name, "tokens", terms=(pool,), source=source, words=LONGEST, found=found)
 
 
 def paged(inventory: Inventory, paging: Paging) -> Inventory:

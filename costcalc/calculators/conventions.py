@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from costcalc.calculators.figure import ESTIMATE, Figure
 from costcalc.calculators.flops import flops
 from costcalc.calculators.parameters import HELD, Parameters
+from costcalc.calculators.terms import cached_term, weight_term
 from costcalc.calculators.workings import Figures, flop_figures, parameter_figures
 from costcalc.expression import Expression, Number, symbol, symbols
-from costcalc.inventory import Inventory, Workload, group_of
+from costcalc.inventory import Cached, Inventory, Weight, Workload, group_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +38,59 @@ class RuleOfThumb:
 
 def rule_of_thumb(inventory: Inventory) -> RuleOfThumb:
     """2 FLOPs for each weight that multiplies a token in the layers, and 2 bytes for each cached number."""
-    multiplied, groups = {matmul.of for matmul in inventory.matmuls}, inventory.layers_of
-    held = [weight for weight in inventory.weights if weight.role in HELD]
-    matrices = sum(w.used_parameters for w in held if w.path in multiplied and group_of(w.path, groups))
-    vocabulary = sum(w.parameters for w in held if w.table and "V" in w.axes)
-    one_token = Workload()
-    cached = sum(record.elements(one_token) for record in inventory.cached if record.kind == "kv")
+    matrices = sum(weight.used_parameters for weight in _matrices(inventory))
+    vocabulary = sum(weight.parameters for weight in _vocabulary(inventory))
+    cached = sum(record.elements(ONE_TOKEN) for record in _growing(inventory))
     return RuleOfThumb(matrices, vocabulary, 2 * matrices, 2 * cached)
+
+
+ONE_TOKEN = Workload()
+
+
+def _matrices(inventory: Inventory) -> list[Weight]:
+    multiplied, groups = {matmul.of for matmul in inventory.matmuls}, inventory.layers_of
+    return [w for w in inventory.weights if w.role in HELD and w.path in multiplied and group_of(w.path, groups)]
+
+
+def _vocabulary(inventory: Inventory) -> list[Weight]:
+    return [w for w in inventory.weights if w.role in HELD and w.table and "V" in w.axes]
+
+
+def _growing(inventory: Inventory) -> list[Cached]:
+    return [record for record in inventory.cached if record.kind == "kv"]
+
+
+def rule_of_thumb_figures(inventory: Inventory) -> Figures:
+    """The working of `rule_of_thumb`, field by field, each under `rule_of_thumb.` and its name."""
+
+    def figure(name: str, unit: str, expression: Expression | None = None, *below: Figure) -> Figure:
+        terms, values = ((), {b.name: b for b in below}) if expression else (below, {})
+        return Figure(f"rule_of_thumb.{name}", unit, expression, values, terms, source=THUMB, status=ESTIMATE)
+
+    layers = figure("layer_parameters", "parameters", None, *(weight_term(w, used=True) for w in _matrices(inventory)))
+    tables = figure("embedding_parameters", "parameters", None, *(weight_term(w) for w in _vocabulary(inventory)))
+    kept = [cached_term(record, ONE_TOKEN).of("one token") for record in _growing(inventory)]
+    elements = figure("kv_elements_per_token", "elements", None, *kept)
+    figures = (
+        layers,
+        tables,
+        figure("total_parameters", "parameters", symbol(layers.name) + symbol(tables.name), layers, tables),
+        figure("forward_flops_per_token", "FLOPs", 2 * symbol(layers.name), layers),
+        figure("kv_bytes_per_token", "bytes", 2 * symbol(elements.name), elements),
+    )
+    return {each.name: each for each in figures}
 
 
 def six_nd_total(counted: Parameters, tokens: int) -> int:
     """6·N·D with N all parameters and D tokens (Kaplan et al., arXiv 2001.08361, in the form most papers quote)."""
     return 6 * counted.total * tokens
+
+
+def six_nd_figure(inventory: Inventory, tokens: int) -> Figure:
+    """The same, as a figure."""
+    total = _ruled(RULES[0], _given(inventory, tokens, 1)).total
+    assert total is not None  # every model has parameters
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +103,9 @@ class Rule:
     why: str
 
 
-P, P_LAYERS, M, t, S, L, D, N, H, V = symbols("P P_layers M t S L D N H V")
-P_NON_EMBEDDING = symbol("P_non_embedding")
+P, t, S, L, D, N, H, V = symbols("P t S L D N H V")
+P_NON_EMBEDDING, P_LAYERS, P_MATRICES = symbols("P_non_embedding P_layers P_matrices")
+THUMB = "the textbook rule: 2 FLOPs a weight and token forward, 3 times that for training, 16-bit caches"
 KAPLAN = "Kaplan et al., arXiv 2001.08361"
 MEGATRON = "Narayanan et al., arXiv 2104.04473, section 5"
 RULES = (
@@ -104,14 +147,14 @@ RULES = (
     ),
     Rule(
         "chinchilla",
-        3 * (2 * V * D + 2 * M + L * (4 * S * N * H + 3 * N * S)) * t,
+        3 * (2 * V * D + 2 * P_MATRICES + L * (4 * S * N * H + 3 * N * S)) * t,
         "Hoffmann et al., arXiv 2203.15556, appendix F",
         "charges input table and head, rectangle core and softmax; its own table A4 comes out with neither table",
     ),
     Rule(
         "rule_of_thumb",
         6 * P_LAYERS * t,
-        "2 FLOPs a weight and token forward, 3 times that for training",
+        THUMB,
         "matrices of the layers alone: leaves out the head and the attention core",
     ),
 )
@@ -196,8 +239,8 @@ def _given(inventory: Inventory, tokens: int, seq_len: int) -> dict[str, Figure 
         **inventory.letters,
         "P": counted["total_parameters"],
         "P_non_embedding": counted["non_embedding_parameters"],
-        "P_layers": rule_of_thumb(inventory).layer_parameters,
-        "M": flops(inventory, Workload()).weights // 2,
+        "P_layers": rule_of_thumb_figures(inventory)["rule_of_thumb.layer_parameters"],
+        "P_matrices": flops(inventory, Workload()).weights // 2,
         "t": tokens,
         "S": seq_len,
     }

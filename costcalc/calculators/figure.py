@@ -13,17 +13,17 @@ from costcalc.expression import Expression, Number, symbol
 
 EXACT, MODELLED, ESTIMATE = "exact", "modelled", "estimate"
 """What a figure is: counted to the last unit, from a model of behaviour, or by a rule of thumb."""
-MOST_IN_A_ROW = 4
-"""A sum of more parts than this is written as the sum of the lines above it."""
+MOST_IN_A_ROW = 3
+"""A sum of more parts than this is written as a sum of lines."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A named number. Without an expression it is given: `values` holds it under its own name.
+    """A named number, by an expression over `values`, as the sum of `terms`, or found otherwise, which `words` say.
 
     values: what each symbol of the expression stands for, a number or another figure.
     source: where the formula comes from. status: EXACT, MODELLED or ESTIMATE, of this formula alone: see `nature`.
-    terms: figures that are added up to the value, in place of an expression over them.
+    found: the number that `words` describe; `terms` are then what it was found from, not added up.
     """
 
     name: str
@@ -33,10 +33,14 @@ class Figure:
     terms: tuple[Figure, ...] = ()
     source: str = ""
     status: str = EXACT
+    words: str = ""
+    found: Number = 0
 
     @cached_property
     def exact_value(self) -> Number:
         """The number as the formula has it, a Fraction where it is not whole."""
+        if self.words:
+            return self.found
         if self.expression is None:
             return sum(term.exact_value for term in self.terms)
         return self.expression.value(self._numbers)
@@ -59,12 +63,16 @@ class Figure:
 
     @property
     def formula(self) -> Expression | str:
-        """In symbols; in words where many terms are added up."""
+        """In symbols; in words where many terms are added up, or where it was found by trying."""
+        if self.words:
+            return self.words
         if self.expression is not None:
             return self.expression
+        if not self.terms:
+            return "no terms"
         if len(self.terms) > MOST_IN_A_ROW:
-            return f"sum of the {len(self.terms):,} terms"
-        return _sum([symbol(term.name) for term in self.terms]) if self.terms else "no terms"
+            return f"sum of {len(self.terms):,} lines"
+        return _sum([symbol(term.name) for term in self.terms])
 
     @property
     def numbers(self) -> Expression | str:
@@ -91,9 +99,18 @@ class Figure:
                 waiting.append((figure, True))
                 waiting.extend((below, False) for below in reversed(figure.inputs))
 
+    def of(self, what: str) -> Figure:
+        """The same figure, told apart from others of its name: `decoder.layers.attention.q (next token)`."""
+        return replace(self, name=f"{self.name} ({what})") if what else self
+
     def named(self, name: str) -> Figure:
         """The same figure under another name."""
         return replace(self, name=name)
+
+
+def given(name: str, unit: str, value: Number) -> Figure:
+    """A number that the user or the model gives."""
+    return Figure(name, unit, words="given", found=value)
 
 
 def whole(number: Number) -> int:

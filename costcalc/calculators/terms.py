@@ -35,7 +35,7 @@ def weight_term(weight: Weight, *, used: bool = False) -> Figure:
         name = letter if chosen is None or letter not in chosen else USED.get(letter, f"{letter}_used")
         axes[letter], values[name] = symbol(name), size
     formula = weight._replace(axes=axes, times=_layers(weight.times), used=None).parameters
-    return _figure(weight.path, "parameters", formula, values, "")
+    return _figure(weight.path, "parameters", formula, values, "").of("used" if chosen else "")
 
 
 USED = {"E": "X"}

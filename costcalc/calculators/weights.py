@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from costcalc.calculators.figure import EXACT, MODELLED, Figure
+from costcalc.calculators.parameters import HELD
 from costcalc.calculators.workings import parameter_figures
-from costcalc.dtypes import ALIASES, DTYPES, FILE_MIXES, WEIGHT_BLOCKS
+from costcalc.dtypes import ALIASES, DTYPES, FILE_MIXES, WEIGHT_BLOCKS, digits
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.expression import Expression, symbol
 from costcalc.inventory import Inventory
@@ -46,9 +47,16 @@ def weight_format(word: str) -> WeightFormat:
     names = [known.name for known in weight_formats()]
     if match:
         raise CostcalcError(f"{shown(word)} is not between 0 and {MOST_BITS} bits", hint="such as 4.82bits")
-    close = nearest(folded, names)
+    said = digits(folded)
+    close = [name for name in nearest(folded, [*names, *ALIASES], count=5) if not said or digits(name) == said]
     hint = f"did you mean {close[0]}?" if close else f"a number of bits such as 4.82bits, or one of: {', '.join(names)}"
     raise CostcalcError(f"unknown weight format {shown(word)}", hint=hint)
+
+
+def vector_parameters(inventory: Inventory) -> int:
+    """Parameters that no matmul multiplies by and that are no table: gains and biases."""
+    multiplied = {matmul.of for matmul in inventory.matmuls}
+    return sum(w.parameters for w in inventory.weights if w.role in HELD and w.path not in multiplied and not w.table)
 
 
 def weight_bytes(inventory: Inventory, form: WeightFormat) -> Figure:

@@ -22,7 +22,7 @@ CORE = "scores and weighted values of every query head: Vaswani et al., arXiv 17
 BACKWARD = "backward takes twice the forward: Kaplan et al., arXiv 2001.08361, section 2.1"
 CURVE = "the curve one token further on: layers with a window stop growing"
 KINDS = {"kv": "kv_cache_elements", "cross": "cross_cache_elements", "state": "state_elements"}
-LATER = "_one_token_later"
+LATER = "_next"
 SHARED_HEADS = "keys and values of each kv head: Ainslie et al., arXiv 2305.13245; Shazeer, arXiv 1911.02150"
 
 
@@ -55,7 +55,7 @@ def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") 
 
     def added(name: str, source: str, *roles: str) -> Figure:
         chosen = [m for m in inventory.matmuls if m.role in roles and runs(m, workload)]
-        terms = tuple(matmul_term(matmul, workload) for matmul in chosen)
+        terms = tuple(matmul_term(matmul, workload).of(_words(prefix)) for matmul in chosen)
         return Figure(f"{prefix}{name}", "FLOPs", terms=terms, source=source)
 
     parts = [
@@ -63,7 +63,8 @@ def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") 
         added("attention_flops", CORE, "scores", "values"),
         added("modelled_flops", "recurrent work, an estimate", "scan"),
     ]
-    forward = Figure(f"{prefix}forward_flops", "FLOPs", terms=tuple(parts), source=MULTIPLY_ADD)
+    made_of = tuple(part for part in parts if part.terms) or (parts[0],)
+    forward = Figure(f"{prefix}forward_flops", "FLOPs", terms=made_of, source=MULTIPLY_ADD)
     figures = _by_name(*parts, forward)
     tokens: dict[str, Figure | Number] = {"B": workload.batch, "T": workload.new_tokens, forward.name: forward}
     per_token = symbol(forward.name) / (symbol("B") * symbol("T"))
@@ -76,41 +77,57 @@ def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") 
 
 
 def cache_figures(
-    inventory: Inventory, context: int, *, batch: int = 1, memory_tokens: int = 0, dtype: str = "bf16"
+    inventory: Inventory,
+    context: int,
+    *,
+    batch: int = 1,
+    memory_tokens: int = 0,
+    dtype: str = "bf16",
+    prefix: str = "",
 ) -> Figures:
-    """The keys of `costcalc kv`."""
+    """The keys of `costcalc kv`, `prefix` before each."""
     dtype = canonical_dtype(dtype)
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
     after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)
-    kinds = [_elements(name, _of_kind(inventory, kind), now) for kind, name in KINDS.items()]
-    total = _bytes("kv_cache_bytes", inventory.cached, now, dtype)
-    later = _bytes(f"kv_cache_bytes{LATER}", inventory.cached, after, dtype)
+    kinds = [_elements(f"{prefix}{name}", _of_kind(inventory, kind), now, prefix) for kind, name in KINDS.items()]
+    total = _bytes(f"{prefix}kv_cache_bytes", inventory.cached, now, dtype, prefix)
+    later = _bytes(f"{prefix}kv_cache_bytes{LATER}", inventory.cached, after, dtype, f"{prefix}next_token_")
+    state = _bytes(f"{prefix}state_bytes", _of_kind(inventory, "state"), now, dtype, prefix)
     added = symbol(later.name) - symbol(total.name)
-    adds = Figure("kv_bytes_per_token", "bytes", added, {later.name: later, total.name: total}, source=CURVE)
-    return _by_name(*kinds, total, adds, _bytes("state_bytes", _of_kind(inventory, "state"), now, dtype))
+    both = {later.name: later, total.name: total}
+    adds = Figure(f"{prefix}kv_bytes_per_token", "bytes", added, both, source=CURVE)
+    return _by_name(*kinds, total, adds, state)
 
 
 def _of_kind(inventory: Inventory, kind: str) -> tuple[Cached, ...]:
     return tuple(cached for cached in inventory.cached if cached.kind == kind)
 
 
-def _elements(name: str, records: Iterable[Cached], workload: Workload) -> Figure:
-    suffix = LATER if name.endswith(LATER) else ""
-    terms = (cached_term(cached, workload) for cached in records)
-    return Figure(name, "elements", terms=tuple(t.named(f"{t.name}{suffix}") for t in terms), source=SHARED_HEADS)
+def _elements(name: str, records: Iterable[Cached], workload: Workload, prefix: str) -> Figure:
+    terms = tuple(cached_term(cached, workload).of(_words(prefix)) for cached in records)
+    return Figure(name, "elements", terms=terms, source=SHARED_HEADS)
 
 
-def _bytes(name: str, records: tuple[Cached, ...], workload: Workload, dtype: str) -> Figure:
+def _bytes(name: str, records: tuple[Cached, ...], workload: Workload, dtype: str, prefix: str) -> Figure:
     """Elements of one dtype together, rounded up once, as `kv_cache` does."""
-    parts: list[Figure] = []
-    for own in dict.fromkeys(cached.dtype or dtype for cached in records):
-        stem = name.replace("bytes", "elements")
-        of_dtype = [cached for cached in records if (cached.dtype or dtype) == own]
-        elements = _elements(stem if own == dtype else f"{own} {stem}", of_dtype, workload)
-        parts.append(stored(name if own == dtype else f"{own} {name}", elements, own))
-    if len(parts) == 1 and parts[0].name == name:
-        return parts[0]
-    return Figure(name, "bytes", terms=tuple(p.named(f"{dtype} {name}") if p.name == name else p for p in parts))
+    by_dtype: dict[str, list[Cached]] = {}
+    for cached in records:
+        by_dtype.setdefault(cached.dtype or dtype, []).append(cached)
+    elements = name.replace("bytes", "elements")  # the figure of one kind, if there is no other
+    stem = elements if all(KINDS[cached.kind] in elements for cached in records) else f"{name}_elements"
+    if len(by_dtype) == 1:
+        own = next(iter(by_dtype))
+        return stored(name, _elements(stem, records, workload, prefix), own)
+    parts = [
+        stored(f"{name}_{own}", _elements(f"{stem}_{own}", of_dtype, workload, prefix), own)
+        for own, of_dtype in by_dtype.items()
+    ]
+    return Figure(name, "bytes", terms=tuple(parts))
+
+
+def _words(prefix: str) -> str:
+    """'next_token_' -> 'next token', to tell the terms of one working from those of another."""
+    return prefix.strip("_").replace("_", " ")
 
 
 def stored(name: str, elements: Figure, dtype: str) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from costcalc.architecture import Architecture
@@ -11,11 +11,21 @@ from costcalc.calculators.conventions import six_nd_total
 from costcalc.calculators.flops import Flops, flops, flops_by_matmul
 from costcalc.calculators.parameters import parameters
 from costcalc.cli.emit import emit
-from costcalc.cli.models import beyond_table, column_names, context_of, header, load_all, one_or_many, with_note
+from costcalc.cli.models import (
+    beyond_table,
+    column_names,
+    context_of,
+    explain_numbers,
+    header,
+    load_all,
+    one_or_many,
+    with_note,
+)
 from costcalc.cli.options import (
     Batch,
     Counting,
     Debug,
+    Explain,
     Format,
     Json,
     Logits,
@@ -30,6 +40,22 @@ from costcalc.report import Cell, Quantity, Ratio, Report, side_by_side, with_sh
 from costcalc.units import human, parse_length, several
 
 NO_TRAINING = "train_flops is null: a training pass has no past tokens and computes all logits"
+NOT_EXACT = {"6·N·D, all parameters": "estimate", "train / 6·N·D": "estimate", "modelled": "modelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass of one model, counted."""
+
+    model: Architecture
+    workload: Workload
+    counted: Flops
+
+    def figures(self) -> Any:
+        """The working of every number."""
+        from costcalc.calculators.workings import flop_figures  # noqa: PLC0415 - only --explain needs it
+
+        return flop_figures(self.model.inventory, self.workload)
 
 
 def run(
@@ -39,6 +65,7 @@ def run(
     past_tokens: PastTokens = "0",
     counting: Counting = "attended",
     logits: Logits = "all",
+    explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -50,43 +77,47 @@ def run(
     Exact: every matrix product, a multiply-add is two; nothing else is counted.
     """
     del version, debug
-    loaded = load_all(models)
-    workloads = [
-        Workload(
-            batch=parse_length(batch, name="--batch"),
-            new_tokens=_new_tokens(model, seq_len),
-            past_tokens=parse_length(past_tokens, name="--past-tokens", least=0),
-            counting=counting,
-            logits=logits,
-        )
-        for model in loaded
-    ]
-    counted = [flops(model.inventory, workload) for model, workload in zip(loaded, workloads, strict=True)]
-    rows = list(zip(loaded, workloads, counted, strict=True))
-    names = column_names(loaded)
-    tables = [side_by_side("FLOPs", names, [_sheet(*row) for row in rows], strong="forward")]
-    if len(loaded) == 1:
-        amounts = [(matmul.path, count) for matmul, count in flops_by_matmul(loaded[0].inventory, workloads[0])]
-        tables.append(with_shares("by component", names[0], sum_by_component(amounts, loaded[0].inventory), "FLOPs"))
-    report = Report(
-        title="; ".join(_answer(name, *row[1:]) for name, row in zip(names, rows, strict=True)),
-        tables=tuple(tables),
-        notes=_notes(rows),
-        data=one_or_many([_data(*row) for row in rows]),
-    )
+    sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
+    found = []
+    for model in load_all(models):
+        workload = Workload(sequences, new_tokens(model, seq_len), past, counting=counting, logits=logits)
+        found.append(Pass(model, workload, flops(model.inventory, workload)))
+    names = column_names([each.model for each in found])
+    if explain:
+        report = explain_numbers(names, [each.figures() for each in found], [_data(each) for each in found])
+    else:
+        report = _report(names, found)
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _answer(name: str, workload: Workload, counted: Flops) -> str:
+def new_tokens(model: Architecture, seq_len: str | None) -> int:
+    """--seq-len, or else the model's own context."""
+    return context_of(model, option="--seq-len") if seq_len is None else parse_length(seq_len, name="--seq-len")
+
+
+def _report(names: list[str], found: list[Pass]) -> Report:
+    sheets = [_sheet(each) for each in found]
+    tables = [side_by_side("FLOPs", names, sheets, strong="forward", others=NOT_EXACT)]
+    if len(found) == 1:
+        inventory = found[0].model.inventory
+        amounts = [(matmul.path, count) for matmul, count in flops_by_matmul(inventory, found[0].workload)]
+        tables.append(with_shares("by component", names[0], sum_by_component(amounts, inventory), "FLOPs"))
+    return Report(
+        title="; ".join(_answer(name, each) for name, each in zip(names, found, strict=True)),
+        tables=tuple(tables),
+        notes=_notes(found),
+        data=one_or_many([_data(each) for each in found]),
+    )
+
+
+def _answer(name: str, each: Pass) -> str:
+    workload, counted = each.workload, each.counted
     batch = f"{workload.batch:,} x " if workload.batch > 1 else ""
     return f"{name}: {human(counted.forward, 'FLOPs')} forward for {batch}{several(workload.new_tokens, 'token')}"
 
 
-def _new_tokens(model: Architecture, seq_len: str | None) -> int:
-    return context_of(model, option="--seq-len") if seq_len is None else parse_length(seq_len, name="--seq-len")
-
-
-def _sheet(model: Architecture, workload: Workload, counted: Flops) -> dict[str, Cell]:
+def _sheet(each: Pass) -> dict[str, Cell]:
+    workload, counted = each.workload, each.counted
     sheet: dict[str, Cell] = {
         "new tokens": Quantity(workload.new_tokens, "tokens"),
         "forward": Quantity(counted.forward, "FLOPs"),
@@ -98,29 +129,33 @@ def _sheet(model: Architecture, workload: Workload, counted: Flops) -> dict[str,
     if counted.modelled:
         sheet["modelled"] = Quantity(counted.modelled, "FLOPs")
     if counted.train is not None:
-        rule = six_nd_total(parameters(model.inventory), workload.tokens)
+        rule = six_nd_total(parameters(each.model.inventory), workload.tokens)
         sheet["train (3 x forward)"] = Quantity(counted.train, "FLOPs")
         sheet["6·N·D, all parameters"] = Quantity(rule, "FLOPs")
         sheet["train / 6·N·D"] = Ratio(counted.train, rule)
     return sheet
 
 
-def _notes(rows: list[tuple[Architecture, Workload, Flops]]) -> tuple[str, ...]:
-    workload = rows[0][1]
+def _notes(found: list[Pass]) -> tuple[str, ...]:
+    workload = found[0].workload
     pairs = "the pairs that mask and window allow" if workload.counting == "attended" else "every query with every key"
     logits = "every token" if workload.logits == "all" else "the last token"
     notes = [
-        f"batch {workload.batch:,}, {workload.past_tokens:,} past tokens, logits of {logits}; "
-        f"attention counts {pairs}; exact"
+        f"batch {workload.batch:,}, {workload.past_tokens:,} past tokens, logits of {logits}; attention counts {pairs}"
     ]
-    notes += [note for model, w, _ in rows for note in [beyond_table(model, w.past_tokens + w.new_tokens)] if note]
+    notes += [note for each in found for note in [_beyond(each)] if note]
     return tuple(notes)
 
 
-def _data(model: Architecture, workload: Workload, counted: Flops) -> dict[str, Any]:
+def _beyond(each: Pass) -> str | None:
+    return beyond_table(each.model, each.workload.past_tokens + each.workload.new_tokens)
+
+
+def _data(each: Pass) -> dict[str, Any]:
+    counted = each.counted
     data = {
-        **header("flops", model),
-        "workload": asdict(workload),
+        **header("flops", each.model),
+        "workload": asdict(each.workload),
         "forward_flops": counted.forward,
         "weight_flops": counted.weights,
         "attention_flops": counted.attention,
@@ -128,4 +163,4 @@ def _data(model: Architecture, workload: Workload, counted: Flops) -> dict[str, 
         "train_flops": counted.train,
     }
     no_training = NO_TRAINING if counted.train is None else None
-    return with_note(data, no_training, beyond_table(model, workload.past_tokens + workload.new_tokens))
+    return with_note(data, no_training, _beyond(each))

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from costcalc.architecture import Architecture
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.cli.emit import emit
-from costcalc.cli.models import beyond_table, column_names, context_of, header, load_all, one_or_many, with_note
-from costcalc.cli.options import Batch, Context, Debug, Dtype, Format, Json, Models, Output, Version
+from costcalc.cli.models import (
+    beyond_table,
+    column_names,
+    context_or_own,
+    explain_numbers,
+    header,
+    load_all,
+    one_or_many,
+    with_note,
+)
+from costcalc.cli.options import Batch, Context, Debug, Dtype, Explain, Format, Json, Models, Output, Version
 from costcalc.dtypes import canonical_dtype
 from costcalc.report import Cell, Quantity, Report, side_by_side
 from costcalc.units import human, parse_length, several
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the requests of one model hold, and the question."""
+
+    model: Architecture
+    context: int
+    batch: int
+    dtype: str
+    cache: KVCache
+
+    def figures(self) -> Any:
+        """The working of every number."""
+        from costcalc.calculators.workings import cache_figures  # noqa: PLC0415 - only --explain needs it
+
+        return cache_figures(self.model.inventory, self.context, batch=self.batch, dtype=self.dtype)
 
 
 def run(
@@ -19,6 +46,7 @@ def run(
     context: Context = None,
     batch: Batch = "1",
     dtype: Dtype = "bf16",
+    explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -30,38 +58,40 @@ def run(
     Exact: what the maths needs, not what an engine reserves in pages; a window layer holds min(context, window).
     """
     del version, debug
-    dtype = canonical_dtype(dtype)
-    sequences = parse_length(batch, name="--batch")
-    loaded = load_all(models)
-    lengths = [
-        context_of(model, option="--context") if context is None else parse_length(context, name="--context")
-        for model in loaded
-    ]
-    held = [
-        kv_cache(model.inventory, tokens, batch=sequences, dtype=dtype)
-        for model, tokens in zip(loaded, lengths, strict=True)
-    ]
-    names = column_names(loaded)
-    sheets = [_sheet(cache, tokens) for cache, tokens in zip(held, lengths, strict=True)]
-    notes = [f"{several(sequences, 'sequence')}, {dtype}; exact, before an engine's paging"]
-    notes += [note for pair in zip(loaded, lengths, strict=True) for note in [beyond_table(*pair)] if note]
-    report = Report(
-        title="; ".join(
-            f"{name}: {human(cache.bytes, 'bytes')} at {several(tokens, 'token')}"
-            for name, cache, tokens in zip(names, held, lengths, strict=True)
-        ),
-        tables=(side_by_side("KV cache", names, sheets, strong="cache"),),
-        notes=tuple(notes),
-        data=one_or_many(
-            [_data(model, n, sequences, dtype, kv) for model, n, kv in zip(loaded, lengths, held, strict=True)]
-        ),
-    )
+    dtype, sequences = canonical_dtype(dtype), parse_length(batch, name="--batch")
+    found = [_held(model, context, sequences, dtype) for model in load_all(models)]
+    names = column_names([each.model for each in found])
+    if explain:
+        report = explain_numbers(names, [each.figures() for each in found], [_data(each) for each in found])
+    else:
+        report = _report(names, found)
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _sheet(cache: KVCache, context: int) -> dict[str, Cell]:
+def _held(model: Architecture, context: str | None, batch: int, dtype: str) -> Held:
+    tokens = context_or_own(model, context)
+    return Held(model, tokens, batch, dtype, kv_cache(model.inventory, tokens, batch=batch, dtype=dtype))
+
+
+def _report(names: list[str], found: list[Held]) -> Report:
+    first = found[0]
+    notes = [f"{several(first.batch, 'sequence')}, {first.dtype}; exact, before an engine's paging"]
+    notes += [note for each in found for note in [beyond_table(each.model, each.context)] if note]
+    return Report(
+        title="; ".join(
+            f"{name}: {human(each.cache.bytes, 'bytes')} at {several(each.context, 'token')}"
+            for name, each in zip(names, found, strict=True)
+        ),
+        tables=(side_by_side("KV cache", names, [_sheet(each) for each in found], strong="cache"),),
+        notes=tuple(notes),
+        data=one_or_many([_data(each) for each in found]),
+    )
+
+
+def _sheet(each: Held) -> dict[str, Cell]:
+    cache = each.cache
     sheet: dict[str, Cell] = {
-        "context": Quantity(context, "tokens"),
+        "context": Quantity(each.context, "tokens"),
         "cache": Quantity(cache.bytes, "bytes"),
         "next token adds": Quantity(cache.bytes_per_token, "bytes"),
         "keys and values": Quantity(cache.elements, "elements"),
@@ -73,13 +103,14 @@ def _sheet(cache: KVCache, context: int) -> dict[str, Cell]:
     return sheet
 
 
-def _data(model: Architecture, context: int, batch: int, dtype: str, cache: KVCache) -> dict[str, Any]:
+def _data(each: Held) -> dict[str, Any]:
+    cache = each.cache
     data = {
-        **header("kv", model),
-        "context": context,
+        **header("kv", each.model),
+        "context": each.context,
         "memory_tokens": 0,
-        "batch": batch,
-        "dtype": dtype,
+        "batch": each.batch,
+        "dtype": each.dtype,
         "kv_cache_elements": cache.elements,
         "cross_cache_elements": cache.cross_elements,
         "state_elements": cache.state_elements,
@@ -87,4 +118,4 @@ def _data(model: Architecture, context: int, batch: int, dtype: str, cache: KVCa
         "kv_bytes_per_token": cache.bytes_per_token,
         "state_bytes": cache.state_bytes,
     }
-    return with_note(data, beyond_table(model, context))
+    return with_note(data, beyond_table(each.model, each.context))

@@ -7,7 +7,9 @@ from typing import Any
 from costcalc import __version__
 from costcalc.architecture import Architecture
 from costcalc.errors import CostcalcError
+from costcalc.report import Report
 from costcalc.sources import load
+from costcalc.units import parse_length
 
 
 def load_all(words: list[str]) -> list[Architecture]:
@@ -43,6 +45,11 @@ def context_of(model: Architecture, *, option: str) -> int:
     return model.context_length
 
 
+def context_or_own(model: Architecture, context: str | None) -> int:
+    """--context, or else the model's own."""
+    return context_of(model, option="--context") if context is None else parse_length(context, name="--context")
+
+
 def beyond_table(model: Architecture, tokens: int) -> str | None:
     """A note where a text is longer than the learned position table: the real model cannot run it."""
     if model.longest is None or tokens <= model.longest:
@@ -54,3 +61,28 @@ def with_note(data: dict[str, Any], *notes: str | None) -> dict[str, Any]:
     """The JSON object, with a `note` where there is something to say."""
     said = [note for note in notes if note]
     return {**data, "note": "; ".join(said)} if said else data
+
+
+def explain_numbers(names: list[str], figures: list[Any], data: list[dict[str, Any]]) -> Report:
+    """`--explain`: the working of every number of each model's report that is not 0, by its key in the JSON.
+
+    A number that its working does not give would be our bug, and is never printed.
+    """
+    from costcalc.cli.working import explained  # noqa: PLC0415 - a report without --explain needs none of it
+
+    asked: dict[str, list[Any]] = {}
+    for name, known, numbers in zip(names, figures, data, strict=True):
+        wanted = {key: value for key, value in _flat(numbers).items() if key in known and value}
+        for key, value in wanted.items():
+            if known[key].value != value:
+                raise AssertionError(f"{key} is {value:,}, but its working gives {known[key].value:,}")
+        asked[name] = [known[key] for key in wanted]
+    return explained(asked)
+
+
+def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Numbers inside of objects by dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
+    return flat

@@ -49,7 +49,9 @@ Models = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="FORMAT", help="table, json, csv or markdown.", autocompletion=complete_format),
+    typer.Option(
+        "--format", metavar="FORMAT", help="table, json, csv, markdown or latex.", autocompletion=complete_format
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
 Output = Annotated[
@@ -58,6 +60,35 @@ Output = Annotated[
         "--output", "-o", metavar="FILE", help="Write to FILE (whole or not at all); its suffix picks a format."
     ),
 ]
+TrainTokens = Annotated[
+    str, typer.Option("--tokens", metavar="COUNT", help="Tokens trained on, such as 15T (15,000,000,000,000).")
+]
+Memory = Annotated[
+    str | None, typer.Option("--memory", metavar="BYTES", help="Memory with its unit, such as 80GiB or 80GB.")
+]
+Reserve = Annotated[
+    str, typer.Option("--reserve", metavar="BYTES", help="Memory kept free: activations, workspaces, the runtime.")
+]
+Weights = Annotated[
+    str, typer.Option("--weights", metavar="FORMAT", help="bf16, fp8, q4_k_m, ... or bits such as 4.82bits.")
+]
+KVDtype = Annotated[
+    str, typer.Option("--kv-dtype", metavar="DTYPE", help="The cache's dtype.", autocompletion=complete_dtype)
+]
+Blocks = Annotated[
+    str | None,
+    typer.Option("--blocks", metavar="N", help="The cache blocks that an engine logs, in place of --memory."),
+]
+BlockSize = Annotated[str, typer.Option("--block-size", metavar="TOKENS", help="Tokens of a cache block.")]
+WindowSlots = Annotated[
+    str,
+    typer.Option(
+        "--window-slots",
+        metavar="TOKENS|all",
+        help="Tokens that an engine holds beyond a window, such as its batch; all: it ignores windows.",
+    ),
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Show how each number of the report comes about.")]
 Version = Annotated[bool, typer.Option("--version", help="Show the version.", callback=show_version, is_eager=True)]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")]
 SeqLen = Annotated[

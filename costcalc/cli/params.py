@@ -10,8 +10,8 @@ from costcalc.architecture import Architecture
 from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.parameters import HELD, Parameters, layer_parameters, parameters
 from costcalc.cli.emit import emit
-from costcalc.cli.models import column_names, header, load_all, one_or_many
-from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
+from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many
+from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, Version
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Weight
 from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
@@ -32,6 +32,7 @@ By = Annotated[
 def run(
     models: Models,
     by: By = "component",
+    explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -46,14 +47,28 @@ def run(
         raise CostcalcError(f"unknown --by {shown(by)}", hint=hint)
     loaded = load_all(models)
     counted = [parameters(model.inventory) for model in loaded]
+    data = [_data(model, count, by) for model, count in zip(loaded, counted, strict=True)]
+    if explain:
+        report = explain_numbers(column_names(loaded), [_figures(model) for model in loaded], data)
+    else:
+        report = _report(by, loaded, counted, data)
+    emit(report, form=form, as_json=as_json, output=output)
+
+
+def _figures(model: Architecture) -> Any:
+    from costcalc.calculators.workings import parameter_figures  # noqa: PLC0415 - only --explain needs it
+
+    return parameter_figures(model.inventory)
+
+
+def _report(by: str, loaded: list[Architecture], counted: list[Parameters], data: list[dict[str, Any]]) -> Report:
     pairs = list(zip(loaded, counted, strict=True))
-    report = Report(
+    return Report(
         title="; ".join(_answer(name, count) for name, count in zip(column_names(loaded), counted, strict=True)),
         tables=(_totals(loaded, counted), _parts(by, loaded, counted)),
         notes=tuple(note for model, count in pairs for note in [published_note(model, count)] if note),
-        data=one_or_many([_data(model, count, by) for model, count in pairs]),
+        data=one_or_many(data),
     )
-    emit(report, form=form, as_json=as_json, output=output)
 
 
 def _answer(name: str, count: Parameters) -> str:

@@ -12,13 +12,24 @@ from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.cli.emit import emit
-from costcalc.cli.models import beyond_table, column_names, context_of, header, load_all, one_or_many, with_note
-from costcalc.cli.options import Context, Debug, Dtype, Format, Json, Models, Output, Version
+from costcalc.cli.models import (
+    beyond_table,
+    column_names,
+    context_or_own,
+    explain_numbers,
+    header,
+    load_all,
+    one_or_many,
+    with_note,
+)
+from costcalc.cli.options import Context, Debug, Dtype, Explain, Format, Json, Models, Output, Version
 from costcalc.cli.params import published_note, totals
 from costcalc.dtypes import canonical_dtype
 from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, Table, side_by_side, with_shares
-from costcalc.units import grouped, human, parse_length, several
+from costcalc.units import grouped, human, several
+
+OVER = "  over 6·N·D"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +50,18 @@ class Page:
         """6·N·D for one sequence of the context's length."""
         return six_nd_total(self.counted, self.context)
 
+    def figures(self) -> Any:
+        """The working of every number."""
+        from costcalc.cli.pages import page_figures  # noqa: PLC0415 - only --explain needs it
+
+        return page_figures(self.model.inventory, self.context, self.dtype)
+
 
 def run(
     models: Models,
     context: Context = None,
     dtype: Dtype = "bf16",
+    explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -55,25 +73,35 @@ def run(
     dtype = canonical_dtype(dtype)
     pages = [_page(model, context, dtype) for model in load_all(models)]
     names = column_names([page.model for page in pages])
+    if explain:
+        report = explain_numbers(names, [page.figures() for page in pages], [_data(page) for page in pages])
+    else:
+        report = _report(names, pages)
+    emit(report, form=form, as_json=as_json, output=output)
+
+
+def _report(names: list[str], pages: list[Page]) -> Report:
+    dtype = pages[0].dtype
     tables = [
         side_by_side("model", names, [_what(page.model) for page in pages], status=""),
         side_by_side("parameters", names, [totals(page.counted) for page in pages], strong="total"),
         *_by_component(names, pages),
-        side_by_side("forward FLOPs", names, [_compute(page) for page in pages], strong="next token"),
+        side_by_side(
+            "forward FLOPs", names, [_compute(page) for page in pages], strong="next token", others={OVER: "estimate"}
+        ),
         side_by_side(f"KV cache, {dtype}", names, [_held(page) for page in pages], strong="at the context"),
         side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages], status="estimate"),
     ]
-    report = Report(
+    return Report(
         title="; ".join(_answer(name, page) for name, page in zip(names, pages, strict=True)),
         tables=tuple(tables),
         notes=tuple(dict.fromkeys(note for page in pages for note in _notes(page))),
         data=one_or_many([_data(page) for page in pages]),
     )
-    emit(report, form=form, as_json=as_json, output=output)
 
 
 def _page(model: Architecture, context: str | None, dtype: str) -> Page:
-    tokens = context_of(model, option="--context") if context is None else parse_length(context, name="--context")
+    tokens = context_or_own(model, context)
     cache = kv_cache(model.inventory, tokens, dtype=dtype)
     return Page(
         model=model,
@@ -138,7 +166,7 @@ def _compute(page: Page) -> dict[str, Cell]:
     }
     if page.sequence.train is not None:
         sheet["training on it (3 x)"] = Quantity(page.sequence.train, "FLOPs")
-        sheet["  over 6·N·D"] = Ratio(page.sequence.train, page.six_nd)
+        sheet[OVER] = Ratio(page.sequence.train, page.six_nd)
     return sheet
 
 

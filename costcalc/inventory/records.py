@@ -1,8 +1,7 @@
 """The three records that an architecture states once, and that every calculator folds over.
 
-Axes are named with the field's letters: B batch, T new tokens, S context, P attended pairs, M memory tokens, L layers,
-D model width, N query heads, K key/value heads, H head size, F feed-forward width, V vocabulary, W embedding width,
-E experts, X experts used per token, R latent rank. A matmul's axes print its formula: `2·B·T·D·N·H`.
+Axes are named with the field's letters (`letters.py` says what each means): a matmul's axes print its formula,
+`2·B·T·D·N·H`.
 
 The records are named tuples: as frozen as a frozen dataclass, and three times as quick to make.
 """

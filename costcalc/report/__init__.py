@@ -5,13 +5,25 @@ from __future__ import annotations
 from importlib import import_module
 
 from costcalc.errors import CostcalcError, nearest, shown
-from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
+from costcalc.report.report import (
+    STATUSES,
+    Cell,
+    Formula,
+    Measure,
+    Quantity,
+    Ratio,
+    Report,
+    Row,
+    Table,
+    side_by_side,
+    with_shares,
+)
 from costcalc.report.screen import Screen
 
-FORMATS = {"table": "table", "json": "json_text", "csv": "csv_text", "markdown": "markdown"}
+FORMATS = {"table": "table", "json": "json_text", "csv": "csv_text", "markdown": "markdown", "latex": "latex"}
 """Format -> the module here whose `render(report, screen)` writes it; each is loaded when it is asked for."""
 
-SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".txt": "table"}
+SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex", ".txt": "table"}
 
 
 def render(report: Report, form: str, screen: Screen) -> str:
@@ -32,8 +44,10 @@ def known_format(word: str) -> str:
 
 __all__ = [
     "FORMATS",
+    "STATUSES",
     "SUFFIXES",
     "Cell",
+    "Formula",
     "Measure",
     "Quantity",
     "Ratio",

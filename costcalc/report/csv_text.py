@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Row
+from costcalc.report.report import Cell, Formula, Measure, Quantity, Ratio, Report, Row
 from costcalc.report.screen import Screen
 
 
@@ -38,4 +38,4 @@ def _plain(cell: Cell) -> str:
         return "" if cell.value is None else str(cell.value)
     if isinstance(cell, Ratio):
         return f"{cell.value:.6f}"
-    return cell or ""
+    return cell.said if isinstance(cell, Formula) else cell or ""

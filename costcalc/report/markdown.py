@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Table
+from costcalc.report.report import Cell, Formula, Measure, Quantity, Ratio, Report, Table
 from costcalc.report.screen import Screen
-from costcalc.units import grouped, human
 
 
 def render(report: Report, screen: Screen) -> str:
@@ -19,10 +18,15 @@ def render(report: Report, screen: Screen) -> str:
 def _table(table: Table) -> str:
     lines = [
         _line([_escaped(name) for name in (table.heading, *table.columns)]),
-        _line([":--", *["--:"] * len(table.columns)]),
+        _line([":--", *(_side(table, index) for index in range(len(table.columns)))]),
     ]
     lines += [_line([_escaped(table.marked(row).strip()), *map(_text, row.cells)]) for row in table.rows]
     return "\n".join(lines)
+
+
+def _side(table: Table, index: int) -> str:
+    """Formulas read from the left, all else is a number or stands beside one."""
+    return ":--" if any(isinstance(row.cells[index], Formula) for row in table.rows) else "--:"
 
 
 def _line(cells: list[str]) -> str:
@@ -31,14 +35,13 @@ def _line(cells: list[str]) -> str:
 
 def _text(cell: Cell) -> str:
     if isinstance(cell, Quantity):
-        if cell.value is None:
-            return "-"
-        said = human(cell.value, cell.unit)
-        return grouped(cell.value) if said == grouped(cell.value) else f"{grouped(cell.value)} ({said})"
+        return cell.said
     if isinstance(cell, Measure):
         return cell.said
     if isinstance(cell, Ratio):
         return f"{cell.value:.3f}" if cell.form == "quotient" else f"{cell.value:.1%}"
+    if isinstance(cell, Formula):
+        return f"`{cell.said}`" if cell.said and not isinstance(cell.expression, str) else _escaped(cell.said)
     return _escaped(cell or "")
 
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-MARK = "~"
+from costcalc.expression import Expression
+from costcalc.units import grouped, human
+
+MARKS = {"exact": "=", "modelled": "*", "estimate": "~", "measured": "^"}
+"""What stands before a row whose numbers are something else than its table's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,14 @@ class Quantity:
 
     value: int | None
     unit: str
+
+    @property
+    def said(self) -> str:
+        """On one line: the digits, and the human unit in brackets where it says more."""
+        if self.value is None:
+            return "-"
+        exact, said = grouped(self.value), human(self.value, self.unit)
+        return exact if said == exact else f"{exact} ({said})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +47,37 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measured number, None where it does not apply: two digits on a screen, all of them where programs read."""
+    """A number that is no whole one, None where it does not apply: all digits where programs read.
+
+    spec: how a screen shows it, in Python's format language; without one it has two digits.
+    """
 
     value: int | float | None
+    spec: str = ""
 
     @property
     def said(self) -> str:
         """For a reader."""
         if self.value is None:
             return "-"
+        if self.spec:
+            return format(self.value, self.spec)
         return f"{self.value:.1e}" if self.value and isinstance(self.value, float) else f"{self.value:,.0f}"
 
 
-Cell = Quantity | Ratio | Measure | str | None
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula, or words in the place of one."""
+
+    expression: Expression | str
+
+    @property
+    def said(self) -> str:
+        """On one line of plain text."""
+        return self.expression if isinstance(self.expression, str) else self.expression.text()
+
+
+Cell = Quantity | Ratio | Measure | Formula | str | None
 
 
 STATUSES = ("exact", "modelled", "estimate", "measured")
@@ -83,7 +113,7 @@ class Table:
     def heading(self) -> str:
         """The title, and what the numbers are; rows of another status are marked, see `marked`."""
         others = {row.status for row in self.rows if self.is_marked(row)}
-        said = [status for status in (self.status, *(f"{MARK} {other}" for other in sorted(others))) if status]
+        said = [status for status in (self.status, *(f"{MARKS[other]} {other}" for other in sorted(others))) if status]
         return f"{self.title} ({', '.join(said)})" if said else self.title
 
     def is_marked(self, row: Row) -> bool:
@@ -92,7 +122,8 @@ class Table:
 
     def marked(self, row: Row) -> str:
         """The row's label, with a mark in front where its numbers are something else than the table's."""
-        return f"{MARK} {row.label}" if self.is_marked(row) else row.label
+        indent = " " * (len(row.label) - len(row.label.lstrip()))
+        return f"{indent}{MARKS[row.status]} {row.label.lstrip()}" if self.is_marked(row) else row.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +137,23 @@ class Report:
 
 
 def side_by_side(
-    title: str, names: list[str], sheets: list[dict[str, Cell]], *, strong: str | None = None, status: str = "exact"
+    title: str,
+    names: list[str],
+    sheets: list[dict[str, Cell]],
+    *,
+    strong: str | None = None,
+    status: str = "exact",
+    others: dict[str, str] | None = None,
 ) -> Table:
-    """One column a model: rows in the order in which they first appear, empty where a model has none."""
-    labels = dict.fromkeys(label for sheet in sheets for label in sheet)
-    rows = [Row(label, tuple(sheet.get(label) for sheet in sheets), label == strong) for label in labels]
+    """One column a model: rows in the order in which they first appear, empty where a model has none.
+
+    others: the status of rows whose numbers are not what the table's are, by their labels.
+    """
+    labels, statuses = dict.fromkeys(label for sheet in sheets for label in sheet), others or {}
+    rows = [
+        Row(label, tuple(sheet.get(label) for sheet in sheets), label == strong, statuses.get(label, ""))
+        for label in labels
+    ]
     return Table(title, tuple(names), tuple(rows), by_model=True, status=status)
 
 

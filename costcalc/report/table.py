@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from costcalc.report.report import Cell, Measure, Quantity, Ratio, Report, Table
+from costcalc.report.report import Cell, Formula, Measure, Quantity, Ratio, Report, Table
 from costcalc.report.screen import Screen
 from costcalc.units import grouped, human
 
@@ -82,7 +82,7 @@ def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
     for index, name in enumerate(table.columns):
         cells = [row.cells[index] for row in table.rows]
         exact, said = [_exact(cell, screen) for cell in cells], [_said(cell) for cell in cells]
-        is_text = all(cell is None or isinstance(cell, str) for cell in cells)
+        is_text = all(cell is None or isinstance(cell, str | Formula) for cell in cells)
         is_bar = any(isinstance(cell, Ratio) and cell.form == "bar" for cell in cells)
         heading = Text(name if screen.width is None else "\n".join(chop_cells(name, WIDEST_NAME)))
         side = "left" if is_text or is_bar else "right"
@@ -101,7 +101,7 @@ def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
 def _exact(cell: Cell, screen: Screen) -> str:
     if isinstance(cell, Quantity):
         return "-" if cell.value is None else grouped(cell.value)
-    if isinstance(cell, Measure):
+    if isinstance(cell, Measure | Formula):
         return cell.said
     if not isinstance(cell, Ratio):
         return cell or ""

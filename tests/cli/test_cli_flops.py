@@ -69,8 +69,8 @@ def test_the_rows(fine, tiny):
         ["attention core share", "", "0.085551", "", "exact"],  # 20,160 / 235,648
         ["per new token", "FLOPs", "16832", "", "exact"],  # 235,648 / 14
         ["train (3 x forward)", "FLOPs", "706944", "", "exact"],
-        ["6·N·D, all parameters", "FLOPs", "686868", "", "exact"],
-        ["train / 6·N·D", "", "1.029228", "", "exact"],  # 706,944 / 686,868
+        ["6·N·D, all parameters", "FLOPs", "686868", "", "estimate"],
+        ["train / 6·N·D", "", "1.029228", "", "estimate"],  # 706,944 / 686,868
     ]
     parts = {row[1]: row[3] for row in rows if row[0] == "by component"}
     assert parts == {"attention": str(87_360 + 20_160), "feed_forward": str(14 * 2 * 3 * 1_443), "head": str(14 * 494)}
@@ -98,7 +98,7 @@ def test_the_title_says_the_answer(fine, tiny, options, title):
 def test_the_assumptions_are_said(fine, tiny):
     options = ["--seq-len", "2", "--past-tokens", "5", "--batch", "3"]
     note = fine("flops", tiny, *options).splitlines()[-1]
-    for part in ("batch 3", "5 past tokens", "logits of every token", "mask and window allow", "exact"):
+    for part in ("batch 3", "5 past tokens", "logits of every token", "mask and window allow"):
         assert part in note
     note = fine("flops", tiny, *options, "--counting", "rectangle", "--logits", "last").splitlines()[-1]
     assert "logits of the last token" in note

@@ -53,6 +53,7 @@ def test_counts_are_exact_and_rules_of_thumb_are_estimates(fine, tiny):
         ("parameters", "exact"),
         ("by component", "exact"),
         ("forward FLOPs", "exact"),
+        ("forward FLOPs", "estimate"),
         ("KV cache, bf16", "exact"),
         ("rule of thumb", "estimate"),
     }

@@ -9,8 +9,7 @@ import pytest
 
 from costcalc.cli import emit
 from costcalc.cli import main as root
-from costcalc.report import Measure, Quantity, Ratio, render
-from costcalc.report.report import STATUSES
+from costcalc.report import STATUSES, Measure, Quantity, Ratio, render
 
 # Command line -> a number that every format of it holds. The tiny ones are worked out in conftest.py and below.
 COMMANDS = {
@@ -30,6 +29,17 @@ COMMANDS = {
     "kv 8b": 1_073_741_824,
     "kv 7b 8b --context 8k --batch 32 --dtype bf16": 34_359_738_368,
     "kv 8b --context 8k --dtype q8_0": 570_425_344,  # 536,870,912 elements of 34/32 bytes
+    "attention 8b --contexts 1k,8k": 17_594_333_528_064,
+    "attention 7b gpt2 --contexts 1k": 19_346_227_200,
+    "train 8b --tokens 1T --seq-len 8k": 48_181_567_488_000_000_000_000,  # 6·8,030,261,248·10^12
+    "train gpt2 7b --tokens 15M --seq-len 1k": 11_199_582_720_000_000,  # 6·124,439,808·15·10^6
+    "weights 8b": 16_060_522_496,
+    "weights 7b gpt2 --bits 3 --memory 8GiB": 248_879_616,
+    "fits 8b --memory 80GiB --context 8k": 69_838_823_424,
+    "fits 7b 8b --memory 80GB --kv-dtype q8_0 --context 2k": 136 * 2**20,  # 2,048 tokens of 8b, 65,536 values each
+    "kv 8b --explain": 536_870_912,
+    "explain 8b kv_cache total_parameters": 8_030_261_248,
+    "explain 8b": 1_050_673_152,
     "presets": 405_853_388_800,
 }
 
@@ -83,6 +93,11 @@ MODES = {
     ],
     "flops": ["MODEL", "MODEL OTHER --seq-len 7", "MODEL --seq-len 1 --past-tokens 5", "MODEL --logits last"],
     "kv": ["MODEL", "MODEL OTHER --context 7 --batch 2"],
+    "attention": ["MODEL", "MODEL OTHER --contexts 5,7", "MODEL --explain"],
+    "train": ["MODEL --tokens 77", "MODEL OTHER --tokens 77 --seq-len 5", "MODEL --tokens 77 --explain"],
+    "weights": ["MODEL", "MODEL OTHER --bits 3.5 --memory 80MB", "MODEL --explain"],
+    "fits": ["MODEL --memory 1MB", "MODEL OTHER --blocks 7 --context 7", "MODEL --memory 1MB --explain"],
+    "explain": ["MODEL", "MODEL kv_cache palm"],
     "verify": ["MODEL", "MODEL OTHER"],
     "presets": [""],
     "schema": [""],

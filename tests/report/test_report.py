@@ -21,7 +21,7 @@ from costcalc.report import (
     side_by_side,
     with_shares,
 )
-from costcalc.report.report import STATUSES
+from costcalc.report.report import MARKS, STATUSES
 
 
 def test_a_ratio_of_nothing_is_nothing():
@@ -67,12 +67,12 @@ def test_tables_are_exact_unless_said_otherwise():
     [
         ("exact", ["", ""], "t (exact)", ["0", "1"]),
         ("exact", ["exact", ""], "t (exact)", ["0", "1"]),
-        ("exact", ["modelled", ""], "t (exact, ~ modelled)", ["~ 0", "1"]),
-        ("exact", ["modelled", "exact", "modelled"], "t (exact, ~ modelled)", ["~ 0", "1", "~ 2"]),
-        ("exact", ["modelled", "estimate"], "t (exact, ~ estimate, ~ modelled)", ["~ 0", "~ 1"]),
-        ("estimate", ["exact", "estimate"], "t (estimate, ~ exact)", ["~ 0", "1"]),
+        ("exact", ["modelled", ""], "t (exact, * modelled)", ["* 0", "1"]),
+        ("exact", ["modelled", "exact", "modelled"], "t (exact, * modelled)", ["* 0", "1", "* 2"]),
+        ("exact", ["modelled", "estimate"], "t (exact, ~ estimate, * modelled)", ["* 0", "~ 1"]),
+        ("estimate", ["exact", "estimate"], "t (estimate, = exact)", ["= 0", "1"]),
         ("", ["", ""], "t", ["0", "1"]),
-        ("", ["", "measured"], "t (~ measured)", ["0", "~ 1"]),
+        ("", ["", "measured"], "t (^ measured)", ["0", "^ 1"]),
         ("measured", [], "t (measured)", []),
     ],
 )
@@ -81,7 +81,7 @@ def test_the_heading_says_what_the_numbers_are_and_rows_that_differ_are_marked(s
     table = Table("t", (), rows, status=status)
     assert table.heading == heading
     assert [table.marked(row) for row in rows] == labels
-    assert [table.is_marked(row) for row in rows] == [label.startswith("~") for label in labels]
+    assert [table.is_marked(row) for row in rows] == [label[0] in MARKS.values() for label in labels]
     assert [row.label for row in rows] == [str(index) for index in range(len(rows))]
 
 
@@ -104,7 +104,7 @@ def test_a_report_cannot_be_changed(part):
 
 
 def test_the_formats():
-    assert list(FORMATS) == ["table", "json", "csv", "markdown"]
+    assert list(FORMATS) == ["table", "json", "csv", "markdown", "latex"]
     assert set(SUFFIXES.values()) <= set(FORMATS)
     for form in FORMATS:
         assert known_format(form) == form
@@ -118,7 +118,7 @@ def test_an_unknown_format_is_refused_with_the_nearest():
     assert caught.value.hint == "did you mean --format csv?"
     with pytest.raises(CostcalcError) as caught:
         known_format("pdf")
-    assert caught.value.hint == "--format takes one of: table, json, csv, markdown"
+    assert caught.value.hint == "--format takes one of: table, json, csv, markdown, latex"
 
 
 def test_json_is_the_data_and_nothing_else():

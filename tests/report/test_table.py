@@ -300,9 +300,9 @@ def test_what_the_numbers_are_is_in_the_heading_and_marks_rows_that_differ():
     assert drawn(of(MIXED)) == (
         "the answer\n"
         "\n"
-        "FLOPs (exact, ~ modelled)          model              why\n"
+        "FLOPs (exact, * modelled)          model              why\n"
         "matrices                   8,030,261,248  8.03 GFLOP  a b\n"
-        "~ layers.activations                   7\n"
+        "* layers.activations                   7\n"
         "tables                                 5\n"
     )
 
@@ -312,11 +312,11 @@ def test_a_list_has_the_same_heading_and_marks():
     listed = """\
 the answer
 
-FLOPs (exact, ~ modelled)
+FLOPs (exact, * modelled)
 matrices
   model: 8,030,261,248  8.03 GFLOP
   why: a b
-~ layers.activations
+* layers.activations
   model: 7
 tables
   model: 5

@@ -1,0 +1,193 @@
+"""`costcalc explain`: how a number comes about, whichever report it stands in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from costcalc.architecture import Architecture
+from costcalc.calculators.attention import attention_figures
+from costcalc.calculators.conventions import conventions
+from costcalc.calculators.figure import Figure
+from costcalc.calculators.weights import weight_bytes, weight_formats
+from costcalc.calculators.workings import Figures, flop_figures
+from costcalc.cli.emit import emit
+from costcalc.cli.fits import asked_of_memory, fit_figures, fit_of
+from costcalc.cli.flops import new_tokens
+from costcalc.cli.models import context_or_own, header
+from costcalc.cli.options import (
+    Batch,
+    Blocks,
+    BlockSize,
+    Context,
+    Counting,
+    Debug,
+    Dtype,
+    Format,
+    Json,
+    Logits,
+    Memory,
+    Output,
+    PastTokens,
+    Reserve,
+    SeqLen,
+    Version,
+    Weights,
+    WindowSlots,
+    complete_model,
+)
+from costcalc.cli.pages import page_figures
+from costcalc.cli.working import explained
+from costcalc.dtypes import canonical_dtype
+from costcalc.errors import CostcalcError, nearest, shown
+from costcalc.inventory import Workload
+from costcalc.report import Quantity, Report, Row, Table
+from costcalc.sources import load
+from costcalc.units import parse_count, parse_length
+
+ALIASES = {
+    "parameters": "total_parameters",
+    "params": "total_parameters",
+    "total": "total_parameters",
+    "embedding": "embedding_parameters",
+    "non_embedding": "non_embedding_parameters",
+    "active": "active_parameters",
+    "flops": "forward_flops",
+    "forward": "forward_flops",
+    "attention": "attention_flops",
+    "train": "train_flops",
+    "training": "train_flops",
+    "per_token": "flops_per_token",
+    "kv": "kv_cache_bytes",
+    "kv_cache": "kv_cache_bytes",
+    "cache": "kv_cache_bytes",
+    "kv_per_token": "kv_bytes_per_token",
+    "6nd": "6nd_total",
+    "weights": "weight_bytes_bf16",
+    "weight_bytes": "weight_bytes_bf16",
+    "pool": "pool_bytes",
+    "conversations": "engine_reserved.conversations",
+}
+"""What people call a number, and the key that it has in the JSON."""
+NEEDS_MEMORY = ("pool_bytes", "architectural.", "engine_reserved.", "reserve_bytes", "memory_bytes")
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="A preset or alias, a file, or -.", autocompletion=complete_model, show_default=False
+    ),
+]
+Numbers = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NUMBER", help="Keys of any report's JSON, such as kv_cache_bytes; none lists them.", show_default=False
+    ),
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option("--tokens", metavar="COUNT", help="Tokens trained on, for conventions; default: one sequence."),
+]
+
+
+def run(
+    model: Model,
+    numbers: Numbers = None,
+    seq_len: SeqLen = None,
+    batch: Batch = "1",
+    past_tokens: PastTokens = "0",
+    counting: Counting = "attended",
+    logits: Logits = "all",
+    context: Context = None,
+    dtype: Dtype = "bf16",
+    tokens: Tokens = None,
+    memory: Memory = None,
+    weights: Weights = "bf16",
+    reserve: Reserve = "0B",
+    blocks: Blocks = None,
+    block_size: BlockSize = "16",
+    window_slots: WindowSlots = "0",
+    form: Format = None,
+    as_json: Json = False,
+    output: Output = None,
+    version: Version = False,
+    debug: Debug = False,
+) -> None:
+    """Any number of any report: its formula, the numbers put in, each term, the source.
+
+    --dtype is the cache's. Numbers of `fits` need --memory or --blocks, as there.
+    """
+    del version, debug
+    loaded = load(model)
+    length = context_or_own(loaded, context)
+    sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
+    workload = Workload(sequences, new_tokens(loaded, seq_len), past, counting=counting, logits=logits)
+    question = Question(
+        workload=workload,
+        context=length,
+        dtype=canonical_dtype(dtype),
+        train_tokens=workload.tokens if tokens is None else parse_count(tokens, name="--tokens"),
+    )
+    known = _known(loaded, question)
+    if memory is not None or blocks is not None:
+        asked = asked_of_memory(memory, blocks, reserve, weights, question.dtype, block_size, window_slots)
+        known.update(fit_figures(fit_of(loaded, length, asked)))
+    report = _list(loaded, known) if not numbers else explained({loaded.name: [_found(n, known) for n in numbers]})
+    emit(report, form=form, as_json=as_json, output=output)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the numbers are asked for."""
+
+    workload: Workload
+    context: int
+    dtype: str
+    train_tokens: int
+
+
+def _known(model: Architecture, question: Question) -> Figures:
+    """Every number by its key, those of `costcalc kv` for the batch that was asked for."""
+    inventory, workload = model.inventory, question.workload
+    ways = conventions(inventory, question.train_tokens, workload.new_tokens)
+    sizes = [weight_bytes(inventory, form) for form in weight_formats()]
+    return {
+        **attention_figures(inventory, question.context, counting=workload.counting, dtype=question.dtype),
+        **page_figures(inventory, question.context, question.dtype, batch=workload.batch),
+        **flop_figures(inventory, workload),
+        **{way.name: way.total for way in ways if way.total is not None},
+        **{size.name: size for size in sizes},
+    }
+
+
+def _found(word: str, known: Figures) -> Figure:
+    """The number of this key or everyday name, or the record of this path; else refused with the nearest."""
+    folded = word.strip().lower().replace("-", "_")
+    key = folded if folded in known else ALIASES.get(folded, folded)
+    if key in known:
+        return known[key]
+    for figure in known.values():
+        for below in figure.lineage():
+            if below.name.lower() == folded:
+                return below
+    if key.startswith(NEEDS_MEMORY):
+        raise CostcalcError(f"{key} depends on a memory", hint="add --memory 80GiB, or --blocks 1952")
+    close = nearest(folded, [*known, *ALIASES], count=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "costcalc explain MODEL lists the numbers"
+    raise CostcalcError(f"no report has a number called {shown(word)}", hint=hint)
+
+
+def _list(model: Architecture, known: Figures) -> Report:
+    rows = [Row(key, (Quantity(each.value, each.unit), each.unit), status=each.nature) for key, each in known.items()]
+    data: dict[str, Any] = {
+        **header("explain", model),
+        "explained": [],
+        "numbers": [{"name": key, "unit": each.unit, "value": each.value} for key, each in known.items()],
+    }
+    return Report(
+        title=f"{model.name}: numbers that can be explained",
+        tables=(Table("number", ("value", "of"), tuple(rows), status="exact"),),
+        notes=("costcalc explain MODEL NUMBER shows how one comes about; fits has more, with --memory",),
+        data=data,
+    )

@@ -1,0 +1,296 @@
+"""`costcalc fits`: how many conversations fit into a memory, and what limits them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from costcalc.architecture import Architecture
+from costcalc.calculators.capacity import Capacity, Paging, capacity, ledger, pool_of_blocks
+from costcalc.calculators.figure import Figure, given
+from costcalc.calculators.weights import WeightFormat, weight_bytes, weight_format
+from costcalc.cli.emit import emit
+from costcalc.cli.models import (
+    beyond_table,
+    column_names,
+    context_or_own,
+    explain_numbers,
+    header,
+    load_all,
+    one_or_many,
+    with_note,
+)
+from costcalc.cli.options import (
+    Blocks,
+    BlockSize,
+    Context,
+    Debug,
+    Explain,
+    Format,
+    Json,
+    KVDtype,
+    Memory,
+    Models,
+    Output,
+    Reserve,
+    Version,
+    Weights,
+    WindowSlots,
+)
+from costcalc.dtypes import canonical_dtype
+from costcalc.errors import CostcalcError
+from costcalc.report import Cell, Measure, Quantity, Report, side_by_side
+from costcalc.units import human, parse_bytes, parse_length, several
+
+NONE_FITS = 1
+"""The exit code of the answer no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every model: exactly one of memory_bytes and blocks is given."""
+
+    memory_bytes: int | None
+    blocks: int | None
+    reserve_bytes: int
+    weights: WeightFormat
+    kv_dtype: str
+    paging: Paging
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One model's ledger, and both answers."""
+
+    model: Architecture
+    context: int
+    question: Question
+    weights: Figure | None
+    pool: Figure
+    architectural: Capacity
+    engine: Capacity
+
+    @property
+    def fits(self) -> bool:
+        """Whether at least one conversation does, by what an engine sets aside."""
+        return self.engine.conversations is None or self.engine.conversations.value > 0
+
+
+def run(
+    models: Models,
+    memory: Memory = None,
+    context: Context = None,
+    weights: Weights = "bf16",
+    kv_dtype: KVDtype = "bf16",
+    reserve: Reserve = "0B",
+    blocks: Blocks = None,
+    block_size: BlockSize = "16",
+    window_slots: WindowSlots = "0",
+    explain: Explain = False,
+    form: Format = None,
+    as_json: Json = False,
+    output: Output = None,
+    version: Version = False,
+    debug: Debug = False,
+) -> None:
+    """How many conversations fit into a memory: a ledger that may go negative; exit code 1 if none does.
+
+    Two answers: what the mathematics needs, and what an engine that hands out whole blocks sets aside.
+    """
+    del version, debug
+    question = asked_of_memory(memory, blocks, reserve, weights, kv_dtype, block_size, window_slots)
+    found = [fit_of(model, context_or_own(model, context), question) for model in load_all(models)]
+    names = column_names([each.model for each in found])
+    if explain:
+        report = explain_numbers(names, [fit_figures(each) for each in found], [_data(each) for each in found])
+    else:
+        report = _report(names, found)
+    emit(report, form=form, as_json=as_json, output=output)
+    if not all(each.fits for each in found):
+        raise typer.Exit(NONE_FITS)
+
+
+def asked_of_memory(
+    memory: str | None,
+    blocks: str | None,
+    reserve: str,
+    weights: str,
+    kv_dtype: str,
+    block_size: str,
+    window_slots: str,
+) -> Question:
+    """The options as one question; the memory is given one way or the other."""
+    if (memory is None) == (blocks is None):
+        said = "both --memory and --blocks are given" if memory else "no memory is given"
+        raise CostcalcError(said, hint="--memory 80GiB, or --blocks 1952 as an engine logs them")
+    return Question(
+        memory_bytes=None if memory is None else parse_bytes(memory, name="--memory"),
+        blocks=None if blocks is None else parse_length(blocks, name="--blocks"),
+        reserve_bytes=parse_bytes(reserve, name="--reserve"),
+        weights=weight_format(weights),
+        kv_dtype=canonical_dtype(kv_dtype),
+        paging=_paging(block_size, window_slots),
+    )
+
+
+def _paging(block_size: str, window_slots: str) -> Paging:
+    block = parse_length(block_size, name="--block-size")
+    if window_slots.strip().lower() == "all":
+        return Paging(block, honours_windows=False)
+    return Paging(block, slots=parse_length(window_slots, name="--window-slots", least=0))
+
+
+def fit_of(model: Architecture, context: int, question: Question) -> Fit:
+    """One model's ledger and both answers, for conversations of `context` tokens."""
+    inventory, dtype, weights = model.inventory, question.kv_dtype, None
+    if question.blocks is not None:
+        pool = pool_of_blocks(inventory, question.blocks, paging=question.paging, dtype=dtype)
+    else:
+        memory = given("memory_bytes", "bytes", question.memory_bytes or 0)
+        reserve = given("reserve_bytes", "bytes", question.reserve_bytes)
+        weights = weight_bytes(inventory, question.weights).named("weight_bytes")
+        pool = ledger(memory, reserve, weights)
+    return Fit(
+        model=model,
+        context=context,
+        question=question,
+        weights=weights,
+        pool=pool,
+        architectural=capacity(inventory, pool, context, dtype=dtype),
+        engine=capacity(inventory, pool, context, dtype=dtype, paging=question.paging),
+    )
+
+
+def fit_figures(each: Fit) -> dict[str, Figure]:
+    """The working of every number, by its key in the JSON."""
+    ways = (each.architectural, each.engine)
+    parts = [part for way in ways for part in (way.conversation, way.conversations, way.longest_context)]
+    return {part.name: part for part in (each.weights, each.pool, *parts) if part is not None}
+
+
+def _report(names: list[str], found: list[Fit]) -> Report:
+    question = found[0].question
+    status = "exact" if found[0].weights is None else found[0].weights.nature
+    tables = [side_by_side("ledger", names, [_ledger(each) for each in found], strong="pool for caches", status=status)]
+    tables += [
+        side_by_side("architectural", names, [_answers(each.architectural) for each in found], status=status),
+        side_by_side(
+            f"engine-reserved, blocks of {question.paging.block:,}",
+            names,
+            [_answers(each.engine) for each in found],
+            strong="conversations",
+            status=status,
+        ),
+    ]
+    return Report(
+        title="; ".join(_answer(name, each) for name, each in zip(names, found, strict=True)),
+        tables=tuple(tables),
+        notes=tuple(dict.fromkeys(note for each in found for note in _notes(each))),
+        data=one_or_many([_data(each) for each in found]),
+    )
+
+
+def _answer(name: str, each: Fit) -> str:
+    count = each.engine.conversations
+    if count is None:
+        return f"{name}: holds no cache, so any number of conversations fits beside the weights"
+    if each.pool.value < 0:
+        return f"{name}: the weights alone do not fit, by {human(-each.pool.value, 'bytes')}"
+    fit = "no conversation fits" if count.value == 0 else f"{several(count.value, 'conversation')} fit"
+    return f"{name}: {fit if count.value != 1 else '1 conversation fits'} at {several(each.context, 'token')}"
+
+
+def _ledger(each: Fit) -> dict[str, Cell]:
+    question = each.question
+    if each.weights is None:
+        return {
+            "blocks": Quantity(question.blocks, ""),
+            "pool for caches": Quantity(each.pool.value, "bytes"),
+        }
+    return {
+        "memory": Quantity(question.memory_bytes, "bytes"),
+        "kept free": Quantity(-question.reserve_bytes, "bytes"),
+        f"weights, {question.weights.name}": Quantity(-each.weights.value, "bytes"),
+        "pool for caches": Quantity(each.pool.value, "bytes"),
+    }
+
+
+def _answers(found: Capacity) -> dict[str, Cell]:
+    count, longest = found.conversations, found.longest_context
+    used = None if count is None else count.value * found.conversation.value
+    return {
+        "a conversation holds": Quantity(found.conversation.value, "bytes"),
+        "conversations": "no limit" if count is None else Quantity(count.value, ""),
+        "  together": Quantity(used, "bytes"),
+        "pool / conversation": Measure(found.concurrency, ",.4f"),
+        "longest context of one": "no limit" if longest is None else Quantity(longest.value, "tokens"),
+    }
+
+
+def _notes(each: Fit) -> list[str]:
+    question = each.question
+    windows = "windows ignored" if not question.paging.honours_windows else "windows kept"
+    notes = [
+        f"conversations of {several(each.context, 'token')}, cache in {question.kv_dtype}; the engine hands out blocks "
+        f"of {several(question.paging.block, 'token')}, {windows}; activations only as far as kept free",
+    ]
+    notes += [note for note in (_limit(each), _beyond(each)) if note]
+    return notes
+
+
+def _limit(each: Fit) -> str | None:
+    """The lesson's sentence, where it is true: the KV cache, not the weights, limits how many users fit."""
+    count = each.engine.conversations
+    if each.weights is None or count is None:
+        return None
+    name, weights = each.model.name, each.weights.value
+    if each.pool.value < 0:
+        return f"{name}: the weights are what does not fit"
+    caches = (count.value + 1) * each.engine.conversation.value
+    limiting = (
+        "the KV cache, not the weights, limits" if caches > weights else "the weights, more than the KV cache, limit"
+    )
+    return (
+        f"{name}: {limiting} how many users fit: one more would make {human(caches, 'bytes')} of cache beside "
+        f"{human(weights, 'bytes')} of weights"
+    )
+
+
+def _beyond(each: Fit) -> str | None:
+    longest, own = each.architectural.longest_context, each.model.context_length
+    beyond = beyond_table(each.model, each.context)
+    if beyond is None and own is not None and (longest is None or longest.value > own):
+        return f"{each.model.name}: the memory would hold more tokens than its context_length of {own:,}"
+    return beyond
+
+
+def _data(each: Fit) -> dict[str, Any]:
+    question = each.question
+    data = {
+        **header("fits", each.model),
+        "context": each.context,
+        "kv_dtype": question.kv_dtype,
+        "weights": None if each.weights is None else question.weights.name,
+        "memory_bytes": question.memory_bytes,
+        "blocks": question.blocks,
+        "block_size": question.paging.block,
+        "window_slots": question.paging.slots if question.paging.honours_windows else None,
+        "reserve_bytes": question.reserve_bytes,
+        "weight_bytes": None if each.weights is None else each.weights.value,
+        "pool_bytes": each.pool.value,
+        "fits": each.fits,
+        "architectural": _capacity(each.architectural),
+        "engine_reserved": _capacity(each.engine),
+    }
+    return with_note(data, _limit(each), _beyond(each))
+
+
+def _capacity(found: Capacity) -> dict[str, Any]:
+    return {
+        "bytes_per_conversation": found.conversation.value,
+        "conversations": None if found.conversations is None else found.conversations.value,
+        "concurrency": round(found.concurrency, 6),
+        "longest_context": None if found.longest_context is None else found.longest_context.value,
+    }

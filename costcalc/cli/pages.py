@@ -1,0 +1,23 @@
+"""The working of the numbers of `costcalc show`: those of other commands, under the names that the page has."""
+
+from __future__ import annotations
+
+from costcalc.calculators.attention import attention_figures
+from costcalc.calculators.conventions import rule_of_thumb_figures, six_nd_figure
+from costcalc.calculators.workings import Figures, cache_figures, parameter_figures
+from costcalc.inventory import Inventory
+
+RENAMED = {"next_token_flops": "next_token_forward_flops"}
+"""What the page calls otherwise than `costcalc attention` does."""
+
+
+def page_figures(inventory: Inventory, context: int, dtype: str, *, batch: int = 1) -> Figures:
+    """Every number of the page by its key in the JSON."""
+    figures = {
+        **parameter_figures(inventory),
+        **attention_figures(inventory, context),
+        **cache_figures(inventory, context, batch=batch, dtype=dtype),
+        **rule_of_thumb_figures(inventory),
+        "sequence_6nd_flops": six_nd_figure(inventory, context).named("sequence_6nd_flops"),
+    }
+    return {**figures, **{new: figures[old].named(new) for new, old in RENAMED.items()}}

@@ -1,0 +1,158 @@
+"""`costcalc train`: what a training run costs, by every convention, and why they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from costcalc.architecture import Architecture
+from costcalc.calculators.conventions import Convention, conventions, split
+from costcalc.cli.emit import emit
+from costcalc.cli.flops import new_tokens
+from costcalc.cli.models import beyond_table, column_names, explain_numbers, header, load_all, one_or_many, with_note
+from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, SeqLen, TrainTokens, Version
+from costcalc.report import Cell, Formula, Quantity, Ratio, Report, Row, Table
+from costcalc.units import human, parse_count, several
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """One model's training run, counted in every way; the first way is the exact one that others are compared with."""
+
+    model: Architecture
+    tokens: int
+    seq_len: int
+    ways: list[Convention]
+
+    @property
+    def exact(self) -> Convention:
+        """What mask and windows let through."""
+        return self.ways[0]
+
+
+def run(
+    models: Models,
+    tokens: TrainTokens,
+    seq_len: SeqLen = None,
+    explain: Explain = False,
+    form: Format = None,
+    as_json: Json = False,
+    output: Output = None,
+    version: Version = False,
+    debug: Debug = False,
+) -> None:
+    """Training FLOPs by every convention, each with its ratio to the exact count.
+
+    Exact: three times the forward pass with all logits. Recomputation, optimizer and communication are left out.
+    """
+    del version, debug
+    count = parse_count(tokens, name="--tokens")
+    found = [_training(model, count, new_tokens(model, seq_len)) for model in load_all(models)]
+    names = column_names([each.model for each in found])
+    if explain:
+        report = explain_numbers(names, [_figures(each) for each in found], [_totals(each) for each in found])
+    else:
+        report = _report(names, found)
+    emit(report, form=form, as_json=as_json, output=output)
+
+
+def _training(model: Architecture, tokens: int, seq_len: int) -> Training:
+    return Training(model, tokens, seq_len, conventions(model.inventory, tokens, seq_len))
+
+
+def _figures(each: Training) -> dict[str, Any]:
+    return {way.name: way.total for way in each.ways if way.total is not None}
+
+
+def _totals(each: Training) -> dict[str, Any]:
+    return {way.name: way.total.value for way in each.ways if way.total is not None}
+
+
+def _report(names: list[str], found: list[Training]) -> Report:
+    tables = [_table(f"{name}: " if len(found) > 1 else "", each) for name, each in zip(names, found, strict=True)]
+    return Report(
+        title="; ".join(_answer(name, each) for name, each in zip(names, found, strict=True)),
+        tables=(*tables, _rules(found)),
+        notes=tuple(dict.fromkeys(note for each in found for note in _notes(each))),
+        data=one_or_many([_data(each) for each in found]),
+    )
+
+
+def _answer(name: str, each: Training) -> str:
+    total = _total(each.exact)
+    return f"{name}: {total:.4g} FLOPs ({human(total, 'FLOPs')}) to train on {each.tokens:,} tokens"
+
+
+def _total(way: Convention) -> int:
+    return way.total.value if way.total is not None else 0
+
+
+def _table(before: str, each: Training) -> Table:
+    rows = [Row(way.name, _cells(way, each.exact), way is each.exact, _status(way)) for way in each.ways]
+    columns = ("FLOPs", "ratio", "weights' part", "core's part")
+    return Table(f"{before}training", columns, tuple(rows), status="exact")
+
+
+def _rules(found: list[Training]) -> Table:
+    """The conventions themselves, which are the same for every model that has the letters."""
+    formulas = {way.name: way.total.formula for each in reversed(found) for way in each.ways if way.total is not None}
+    rows = [Row(way.name, (Formula(formulas.get(way.name, "-")), way.why)) for way in found[0].ways]
+    return Table("convention", ("formula", "why it differs"), tuple(rows))
+
+
+def _status(way: Convention) -> str:
+    return "estimate" if way.total is None else way.total.nature
+
+
+def _cells(way: Convention, exact: Convention) -> tuple[Cell, ...]:
+    """The total, and three ratios to the exact count: of all, of the weights' part, of the attention core's."""
+    if way.total is None or way.weight_flops is None or way.core_flops is None:
+        return (Quantity(None, "FLOPs"), None, None, None)
+    return (
+        Quantity(way.total.value, "FLOPs"),
+        Ratio(way.total.value, _total(exact)),
+        Ratio(way.weight_flops, exact.weight_flops or 0),
+        Ratio(way.core_flops, exact.core_flops or 0),
+    )
+
+
+def _notes(each: Training) -> list[str]:
+    whole, rest = split(each.tokens, each.seq_len)
+    shorter = f" and one of {several(rest, 'token')}" if rest else ""
+    notes = [
+        f"{each.model.name}: {several(whole, 'sequence')} of {several(each.seq_len, 'token')}{shorter}; exact counts "
+        "are three times the forward pass with all logits; ratios are to exact_attended",
+        *[f"{each.model.name}: {way.name} does not apply: {way.missing}" for way in each.ways if way.missing],
+    ]
+    beyond = beyond_table(each.model, min(each.seq_len, each.tokens))
+    return [*notes, *([beyond] if beyond else [])]
+
+
+def _data(each: Training) -> dict[str, Any]:
+    whole, rest = split(each.tokens, each.seq_len)
+    data = {
+        **header("train", each.model),
+        "tokens": each.tokens,
+        "seq_len": each.seq_len,
+        "sequences": whole,
+        "tokens_of_a_shorter_sequence": rest,
+        "train_flops": _total(each.exact),
+        "conventions": [_convention(way, each.exact) for way in each.ways],
+    }
+    return with_note(data, beyond_table(each.model, min(each.seq_len, each.tokens)))
+
+
+def _convention(way: Convention, exact: Convention) -> dict[str, Any]:
+    formula = way.total.formula if way.total is not None else None
+    data = {
+        "name": way.name,
+        "status": _status(way),
+        "train_flops": None if way.total is None else way.total.value,
+        "weight_flops": way.weight_flops,
+        "attention_flops": way.core_flops,
+        "ratio_to_exact": None if way.total is None else round(way.total.value / _total(exact), 6),
+        "formula": formula if formula is None or isinstance(formula, str) else formula.text(),
+        "source": None if way.total is None else way.total.source,
+        "why": way.why,
+    }
+    return with_note(data, way.missing)
