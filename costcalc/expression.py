@@ -141,8 +141,8 @@ def ceil_quotient(a: Operand, b: int) -> Any:
 
 
 def _is(value: Operand, number: int) -> bool:
-    """Whether a literal 0 or 1 leaves a term out; an Expression never does."""
-    return not isinstance(value, Expression) and bool(value == number)
+    """Whether a literal 0 or 1 leaves a term out; an Expression never does, since it equals no number."""
+    return bool(value == number)
 
 
 def _expression(value: Operand) -> Expression:

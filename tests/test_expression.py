@@ -217,6 +217,9 @@ def test_the_helpers_count_numbers_as_they_write_symbols():
             assert ceil_quotient(one, other) == ceil_quotient(a, other).value(values) == ceil(Fraction(one, other))
             product = exact_quotient(a * other, other)
             assert exact_quotient(one * other, other) == product.value(values) == one
+    assert exact_quotient(3 * 10**30 + 3, 3) == 10**30 + 1  # no float
+    assert ceil_quotient(3 * 10**30 + 1, 3) == 10**30 + 1
+    assert smaller(10**30, 10**30 + 1) == positive(10**30) == 10**30
 
 
 BOTH = {
