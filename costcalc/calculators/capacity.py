@@ -62,7 +62,8 @@ def ledger(memory: Figure, reserve: Figure, weights: Figure) -> Figure:
 
 def pool_of_blocks(inventory: Inventory, blocks: int, *, paging: Paging, dtype: str) -> Figure:
     """The bytes of an engine's `blocks`: each holds the same few tokens in every layer that caches."""
-    one = cache_figures(inventory, paging.block, dtype=dtype)["kv_cache_bytes"].named("block_bytes")
+    figures = cache_figures(paged(inventory, paging), paging.block, dtype=dtype, prefix="block_")
+    one = figures["block_kv_cache_bytes"].named("block_bytes")
     count, size = symbols("blocks block_bytes")
     return Figure("pool_bytes", "bytes", count * size, {"blocks": blocks, one.name: one}, source=PAGING)
 
@@ -90,12 +91,12 @@ def _longest(name: str, pool: Figure, found: int, source: str) -> Figure:
 
 
 def paged(inventory: Inventory, paging: Paging) -> Inventory:
-    """The same inventory with every cache as an engine sets it aside."""
+    """The same inventory with every cache that grows as an engine sets it aside; a state is no block of tokens."""
     return replace(inventory, records=tuple(_paged(record, paging) for record in inventory.records))
 
 
 def _paged(record: Record, paging: Paging) -> Record:
-    if not isinstance(record, Cached):
+    if not isinstance(record, Cached) or record.kind != "kv":
         return record
     axes = {
         letter: _extent(size, paging) if isinstance(size, Context) else size for letter, size in record.axes.items()
