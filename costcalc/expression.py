@@ -180,7 +180,7 @@ class _Style:
         return name
 
     def number(self, value: Number) -> str:
-        if isinstance(value, int) or value.denominator == 1:
+        if value.denominator == 1:
             return f"{value.numerator:,}"
         decimal = float(value)
         return (

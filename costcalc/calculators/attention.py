@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.flops import Flops, flops
+from costcalc.calculators.flops import Flops, flops, runs
 from costcalc.calculators.search import first_true
 from costcalc.calculators.terms import cached_term
 from costcalc.calculators.workings import CORE, Figures, flop_figures, stored
@@ -87,7 +87,7 @@ def score_figures(inventory: Inventory, context: int, dtype: str) -> Figures:
     matrices = [
         Cached(m.path, {letter: size for letter, size in m.axes.items() if letter != "H"}, m.times)
         for m in inventory.matmuls
-        if m.role == "scores"
+        if m.role == "scores" and runs(m, rectangle)
     ]
     terms = [cached_term(matrix, rectangle) for matrix in matrices]
     single = [cached_term(matrix._replace(times=1), rectangle) for matrix in matrices]

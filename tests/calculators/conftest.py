@@ -25,3 +25,18 @@ def small():
         return load({**written, **changes}).inventory
 
     return make
+
+
+@pytest.fixture
+def values_by_name():
+    """values_by_name(figures) -> {(name, unit): value} of all that goes into them, where a name is one number."""
+
+    def collect(figures):
+        values, waiting = {}, list(figures)
+        while waiting:
+            figure = waiting.pop()
+            assert values.setdefault((figure.name, figure.unit), figure.exact_value) == figure.exact_value, figure.name
+            waiting += figure.inputs
+        return values
+
+    return collect

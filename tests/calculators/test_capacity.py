@@ -191,15 +191,13 @@ def test_blocks_of_an_engine(small):
     assert pool_of_blocks(small(attention={"window": 7}), 229, paging=Paging(), dtype="bf16").value == 439_680
 
 
-def test_the_working_of_blocks_tells_its_cache_from_that_of_a_conversation(small):
+def test_the_working_of_blocks_tells_its_cache_from_that_of_a_conversation(small, values_by_name):
     size = pool_of_blocks(small(), 29, paging=Paging(), dtype="bf16")
     found = [capacity(small(), size, 17, dtype="bf16", paging=paging) for paging in (None, Paging())]
-    values = {}
-    for figure in (
-        one for each in found for top in (each.conversations, each.longest_context) for one in top.lineage()
-    ):
-        assert values.setdefault((figure.name, figure.unit), figure.value) == figure.value, figure.name
+    values = values_by_name(figure for each in found for figure in (each.conversations, each.longest_context))
     assert values["block_kv_cache_elements", "elements"] == 960  # 16 x 60
+    assert values["kv_cache_elements", "elements"] == 1_020  # 17 x 60
+    assert values["engine_kv_cache_elements", "elements"] == 1_920  # 32 x 60
 
 
 @pytest.mark.parametrize(

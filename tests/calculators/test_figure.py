@@ -58,6 +58,7 @@ def test_what_was_found_by_trying_is_told_in_words_and_is_not_added_up():
     found = Figure("longest", "tokens", terms=(pool,), words="the largest S that fits", found=31)
     assert (found.value, found.formula, found.numbers) == (31, "the largest S that fits", "")
     assert [figure.name for figure in found.lineage()] == ["pool", "longest"]
+    assert Figure("nothing", "tokens", words="was found").value == 0
 
 
 def test_a_given_number():
@@ -97,6 +98,11 @@ def test_the_least_exact_of_what_goes_into_it():
     assert deep.nature == MODELLED
     by_formula = Figure("twice", "FLOPs", 2 * symbol("m"), {"m": modelled})
     assert by_formula.nature == MODELLED
+
+
+def test_the_words_for_how_exact_a_number_is():
+    assert (EXACT, MODELLED, ESTIMATE) == ("exact", "modelled", "estimate")
+    assert Figure("x", "FLOPs").status == EXACT
 
 
 def test_nothing_comes_of_nothing():
