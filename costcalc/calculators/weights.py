@@ -64,7 +64,16 @@ def weight_bytes(inventory: Inventory, form: WeightFormat) -> Figure:
 
     A file differs by what it keeps wider (norms and biases, often), by buffers and by its header.
     """
+    return weight_sizes(inventory, [form])[form.name]
+
+
+def weight_sizes(inventory: Inventory, forms: list[WeightFormat]) -> dict[str, Figure]:
+    """The same for several formats, by their names."""
     total = parameter_figures(inventory)["total_parameters"]
+    return {form.name: _size(total, form) for form in forms}
+
+
+def _size(total: Figure, form: WeightFormat) -> Figure:
     formula = Expression("ceil", symbol(total.name) * symbol("bits") / 8)
     return Figure(
         f"weight_bytes_{form.name.replace(' ', '_')}",

@@ -11,7 +11,7 @@ from costcalc.architecture import Architecture
 from costcalc.calculators.attention import attention_figures
 from costcalc.calculators.conventions import conventions
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.weights import weight_bytes, weight_formats
+from costcalc.calculators.weights import weight_formats, weight_sizes
 from costcalc.calculators.workings import Figures, flop_figures
 from costcalc.cli.emit import emit
 from costcalc.cli.fits import asked_of_memory, fit_figures, fit_of
@@ -151,7 +151,7 @@ def _known(model: Architecture, question: Question) -> Figures:
     """Every number by its key, those of `costcalc kv` for the batch that was asked for."""
     inventory, workload = model.inventory, question.workload
     ways = conventions(inventory, question.train_tokens, workload.new_tokens)
-    sizes = [weight_bytes(inventory, form) for form in weight_formats()]
+    sizes = weight_sizes(inventory, weight_formats()).values()
     return {
         **attention_figures(inventory, question.context, counting=workload.counting, dtype=question.dtype),
         **page_figures(inventory, question.context, question.dtype, batch=workload.batch),

@@ -8,7 +8,7 @@ import typer
 
 from costcalc.architecture import Architecture
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.weights import WeightFormat, vector_parameters, weight_bytes, weight_format, weight_formats
+from costcalc.calculators.weights import WeightFormat, vector_parameters, weight_format, weight_formats, weight_sizes
 from costcalc.cli.emit import emit
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, Output, Version
@@ -41,7 +41,7 @@ def run(
     space = None if memory is None else parse_bytes(memory, name="--memory")
     loaded = load_all(models)
     names = column_names(loaded)
-    sizes = [{form.name: weight_bytes(model.inventory, form) for form in formats} for model in loaded]
+    sizes = [weight_sizes(model.inventory, formats) for model in loaded]
     if explain:
         keyed = [{figure.name: figure for figure in found.values()} for found in sizes]
         report = explain_numbers(names, keyed, [{key: each.value for key, each in found.items()} for found in keyed])
