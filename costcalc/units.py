@@ -92,8 +92,12 @@ def parse_bytes(text: str, *, name: str) -> int:
 
 
 def parse_count(text: str, *, name: str) -> int:
-    """Parameters or training tokens: `15T` (15 x 10^12), `174.6B`."""
-    return _parse(text, COUNT_SUFFIXES, LARGEST_COUNT, name, "a whole number such as 15000000 or 15M")
+    """Parameters or training tokens, at least one: `15T` (15 x 10^12), `174.6B`."""
+    example = "a whole number such as 15000000 or 15M"
+    count = _parse(text, COUNT_SUFFIXES, LARGEST_COUNT, name, example)
+    if count < 1:
+        raise CostcalcError(f"{name} must be at least 1, got {shown(text)}", hint=f"{name} takes {example}")
+    return count
 
 
 def _parse(text: str, suffixes: dict[str, int], largest: int, name: str, example: str) -> int:

@@ -59,6 +59,13 @@ def vector_parameters(inventory: Inventory) -> int:
     return sum(w.parameters for w in inventory.weights if w.role in HELD and w.path not in multiplied and not w.table)
 
 
+def bits_format(word: str, *, name: str) -> WeightFormat:
+    """A number of bits, for the option `name`: "4.82"."""
+    if BITS.fullmatch(word.strip().lower()) is None:
+        raise CostcalcError(f"{shown(word)} is not a number of bits", hint=f"{name} 4.82")
+    return weight_format(word)
+
+
 def weight_bytes(inventory: Inventory, form: WeightFormat) -> Figure:
     """The bytes of all parameters when each takes the format's bits, rounded up to a whole byte.
 

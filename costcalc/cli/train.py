@@ -11,6 +11,8 @@ from costcalc.cli.emit import emit
 from costcalc.cli.flops import new_tokens
 from costcalc.cli.models import beyond_table, column_names, explain_numbers, header, load_all, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, SeqLen, TrainTokens, Version
+from costcalc.errors import CostcalcError
+from costcalc.inventory.workload import LARGEST
 from costcalc.report import Cell, Formula, Quantity, Ratio, Report, Row, Table
 from costcalc.units import human, parse_count, several
 
@@ -57,6 +59,8 @@ def run(
 
 
 def _training(model: Architecture, tokens: int, seq_len: int) -> Training:
+    if tokens // seq_len > LARGEST:
+        raise CostcalcError(f"--tokens {tokens:,} are more than {LARGEST:,} sequences", hint="--seq-len 8k")
     return Training(model, tokens, seq_len, conventions(model.inventory, tokens, seq_len))
 
 

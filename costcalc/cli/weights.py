@@ -8,7 +8,7 @@ import typer
 
 from costcalc.architecture import Architecture
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.weights import WeightFormat, vector_parameters, weight_format, weight_formats, weight_sizes
+from costcalc.calculators.weights import WeightFormat, bits_format, vector_parameters, weight_formats, weight_sizes
 from costcalc.cli.emit import emit
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, Output, Version
@@ -37,7 +37,7 @@ def run(
     Exact where each weight takes the format's bits; a file also has a header, and often keeps norms and biases wider.
     """
     del version, debug
-    formats = [*[weight_format(f"{word}bits") for word in bits or []], *weight_formats()]
+    formats = [*[bits_format(word, name="--bits") for word in bits or []], *weight_formats()]
     space = None if memory is None else parse_bytes(memory, name="--memory")
     loaded = load_all(models)
     names = column_names(loaded)
