@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import floor
-from typing import Any
 
 from costcalc.expression import Expression, Number, symbol
 
@@ -72,7 +71,8 @@ class Figure:
             return "no terms"
         if len(self.terms) > MOST_IN_A_ROW:
             return f"sum of {len(self.terms):,} lines"
-        return _sum([symbol(term.name) for term in self.terms])
+        first, *others = (symbol(term.name) for term in self.terms)
+        return sum(others, first)
 
     @property
     def numbers(self) -> Expression | str:
@@ -115,11 +115,4 @@ def given(name: str, unit: str, value: Number) -> Figure:
 
 def whole(number: Number) -> int:
     """To the nearest whole number, a half up: what `flops.per_token` does, too."""
-    return number if isinstance(number, int) else floor(number + Fraction(1, 2))
-
-
-def _sum(parts: list[Expression]) -> Expression:
-    total: Any = 0
-    for part in parts:
-        total = total + part
-    return total if isinstance(total, Expression) else Expression("number", total)
+    return floor(number + Fraction(1, 2))
