@@ -144,6 +144,7 @@ def test_bytes_are_rounded_up_once(elements, dtype, size):
         ("double", "fp64"),
         ("float64", "fp64"),
         ("f64", "fp64"),
+        ("float8", "fp8"),
         ("fp8_e4m3", "fp8"),
         ("fp8_e5m2", "fp8"),
         ("float8_e4m3fn", "fp8"),
@@ -164,6 +165,22 @@ def test_an_unknown_dtype_is_refused_with_the_nearest():
     with pytest.raises(CostcalcError) as caught:
         canonical_dtype("bfloat61")
     assert caught.value.hint == "did you mean bfloat16?"
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("fp61", "did you mean fp16?"),  # nearer to fp64, in letters
+        ("fp4", "did you mean mxfp4?"),
+        ("float46", "did you mean float64?"),
+        ("fp65", f"one of: {', '.join(DTYPES)}"),
+        ("int3", f"one of: {', '.join(DTYPES)}"),
+    ],
+)
+def test_what_is_suggested_has_the_same_digits(word, hint):
+    with pytest.raises(CostcalcError) as caught:
+        canonical_dtype(word)
+    assert caught.value.hint == hint
 
 
 @pytest.mark.parametrize(("word", "said"), [(None, "nothing"), (16, "16"), (b"bf16", "b'bf16'")])
