@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from costcalc.cli.tell import shown_in
+from costcalc.cli.tell import shown_in, silence
 from costcalc.errors import CostcalcError
 from costcalc.report import SUFFIXES, Report, Screen, known_format, render
 
@@ -96,8 +96,7 @@ def write(text: str) -> None:
         sys.stdout.write(shown_in(text, sys.stdout))
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter must not fail once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         if isinstance(error, BrokenPipeError):
             return  # as in `costcalc presets | head -1`
         reason = f"cannot be written: {error.strerror}"

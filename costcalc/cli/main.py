@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import sys
 from importlib import import_module
 from textwrap import fill
 from typing import Any
@@ -17,7 +19,7 @@ import typer.main
 
 from costcalc.cli.meant import command_hint, option_hint
 from costcalc.cli.options import Debug, Version
-from costcalc.cli.tell import shown_on_stderr, tell
+from costcalc.cli.tell import shown_on_stderr, silence, tell
 from costcalc.errors import CostcalcError, Excerpt, shown
 
 COMMANDS = {
@@ -39,6 +41,7 @@ COMMANDS = {
 LONGEST_LINE = 500
 STOPPED = 130
 """The exit code of a command that was interrupted, by the shells' convention."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 PLAIN: Any = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 """Help pages are plain text: to draw boxes around them, loading rich takes longer than all the rest."""
@@ -115,6 +118,9 @@ def _failed(error: Exception, arguments: list[str]) -> int:
         return complain(str(error), error.hint, error.excerpt)
     if hasattr(error, "format_message"):  # a usage error of typer
         return complain(_usage(error), _usage_hint(error, arguments))
+    if isinstance(error, OSError) and error.filename is None and error.errno in NO_ROOM:  # of a help page
+        silence(sys.stdout)
+        return complain(f"standard output: cannot be written: {error.strerror}", "make room on the disk")
     if "--debug" in arguments:
         raise error
     reason = " ".join(str(error).split())[:200]

@@ -14,8 +14,12 @@ def tell(line: str) -> None:
     try:
         print(shown_in(line, sys.stderr), file=sys.stderr, flush=True)
     except OSError:
-        # The interpreter must not fail once more when it flushes at exit, with an exit code of its own.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """After a failed write: the interpreter must not fail once more when it flushes at exit, with a code of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def shown_on_stderr(text: str) -> str:

@@ -1,5 +1,6 @@
 """The root command: help, versions, what it does not know, and the exit codes."""
 
+import errno
 import io
 import os
 import re
@@ -215,6 +216,46 @@ def test_a_reader_that_has_gone_is_no_error():
     ended = python("-m", "costcalc", "kv", "gpt2", stdout=writing)
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("line", ["--help", "", "kv --help", "--version", "presets", "kv gpt2 --json", "schema"])
+def test_a_full_disk_is_two_lines_whatever_was_to_be_written(line):
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with Path("/dev/full").open("w") as full:
+        ended = python("-m", "costcalc", *line.split(), stdout=full)
+    assert ended.returncode == 2
+    assert "error: standard output: cannot be written: No space left on device\n hint: make room" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 2
+
+
+def test_another_os_error_is_our_bug(cli, monkeypatch):
+    def broken(*arguments):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("costcalc.cli.params.parameters", broken)
+    assert cli("params", "gpt2")[0] == 3
+
+
+@pytest.mark.parametrize("line", ["presets --json", "params 8b --by layer", "schema", "--help", "kv --help"])
+def test_a_reader_that_has_gone_is_no_error_of_any_command(line):
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = python("-m", "costcalc", *line.split(), stdout=writing)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_file_name_of_bytes_that_are_no_text(tiny):
+    """A name that is no UTF-8 reaches Python as a surrogate, which no stream can encode."""
+    path = os.fsencode(tiny.parent) + b"/\xff.yaml"
+    try:
+        Path(os.fsdecode(path)).write_text(tiny.read_text("utf-8").replace("  - rep", "  - rpe"), "utf-8")
+    except OSError:
+        pytest.skip("no such names here")
+    ended = python("-m", "costcalc", "params", path, stdout=subprocess.PIPE)
+    assert ended.returncode == 2
+    assert "?.yaml:8:5: unknown key `rpeeat`" in ended.stderr.splitlines()[0]
 
 
 def test_an_error_that_standard_error_cannot_show_is_still_two_lines(cli, monkeypatch):
