@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from costcalc.inventory import Inventory, Weight, group_of
@@ -72,3 +74,18 @@ def layer_parameters(inventory: Inventory) -> dict[str, int]:
         if group is not None and weight.role in HELD:
             held[group] += weight.parameters
     return {group: total // layers_of[group] for group, total in held.items()}
+
+
+def trained_weights(inventory: Inventory, layers: Iterable[int]) -> tuple[Weight, ...]:
+    """What is trained if these layers alone are: their trainable weights, each for as many layers as are trained.
+
+    Layers are counted from 0 in the order of the stacks. Tables, the final norm and the head are in no layer.
+    """
+    in_order = [group for groups in inventory.layout.values() for group in groups]
+    chosen, layers_of = Counter(in_order[layer] for layer in layers), inventory.layers_of
+    trained = []
+    for weight in inventory.weights:
+        group = group_of(weight.path, layers_of)
+        if group is not None and group in chosen and weight.role == "trainable":
+            trained.append(weight._replace(times=weight.times * chosen[group] // layers_of[group]))
+    return tuple(trained)

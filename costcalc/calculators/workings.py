@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.flops import is_training, runs
-from costcalc.calculators.parameters import HELD
+from costcalc.calculators.parameters import HELD, trained_weights
 from costcalc.calculators.terms import cached_term, matmul_term, weight_term
 from costcalc.dtypes import DTYPES, bits_said, canonical_dtype
 from costcalc.expression import Number, ceil_quotient, symbol, symbols
@@ -26,17 +26,21 @@ LATER = "_next"
 SHARED_HEADS = "keys and values of each kv head: Ainslie et al., arXiv 2305.13245; Shazeer, arXiv 1911.02150"
 
 
-def parameter_figures(inventory: Inventory) -> Figures:
-    """The keys of `costcalc params`."""
+def parameter_figures(inventory: Inventory, *, trained_layers: Iterable[int] | None = None) -> Figures:
+    """The keys of `costcalc params`; `trained_layers` are the only ones that are trained, where they are given."""
     held = [weight for weight in inventory.weights if weight.role in HELD]
     multiplied = {matmul.of for matmul in inventory.matmuls}
+    trainable = _added("trainable_parameters", [w for w in held if w.role == "trainable"], weight_term)
+    if trained_layers is not None:
+        chosen = trained_weights(inventory, trained_layers)
+        trainable = _added("trainable_parameters", chosen, lambda weight: weight_term(weight).of("trained"))
     total, embedding, active = symbols("total_parameters embedding_parameters active_parameters")
     figures = _by_name(
         _added("total_parameters", held, weight_term),
         _added("embedding_parameters", [w for w in held if w.table], weight_term),
         _added("active_parameters", held, lambda weight: weight_term(weight, used=True)),
         _added("looked_up_parameters", [w for w in held if w.table and w.path not in multiplied], weight_term),
-        _added("trainable_parameters", [w for w in held if w.role == "trainable"], weight_term),
+        trainable,
         _added("buffers", [w for w in inventory.weights if w.role == "buffer"], weight_term),
         _added("extra_parameters", [w for w in inventory.weights if w.role == "extra"], weight_term),
     )
@@ -137,7 +141,9 @@ def stored(name: str, elements: Figure, dtype: str) -> Figure:
     return Figure(name, "bytes", formula, {elements.name: elements}, source=f"{dtype}: {bits_said(dtype)}")
 
 
-def _added(name: str, weights: list[Weight], term: Callable[[Weight], Figure], *, source: str = COUNTED_ONCE) -> Figure:
+def _added(
+    name: str, weights: Iterable[Weight], term: Callable[[Weight], Figure], *, source: str = COUNTED_ONCE
+) -> Figure:
     return Figure(name, "parameters", terms=tuple(term(weight) for weight in weights), source=source)
 
 

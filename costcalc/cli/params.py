@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from costcalc.architecture import Architecture
 from costcalc.calculators.components import sum_by_component
-from costcalc.calculators.parameters import HELD, Parameters, layer_parameters, parameters
+from costcalc.calculators.parameters import HELD, Parameters, layer_parameters, parameters, trained_weights
 from costcalc.cli.emit import emit
-from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many
+from costcalc.cli.layers import parse_layers
+from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, Version
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Weight
@@ -27,11 +29,20 @@ By = Annotated[
         autocompletion=lambda: list(BY),
     ),
 ]
+TrainLayers = Annotated[
+    str | None,
+    typer.Option(
+        "--train-layers",
+        metavar="LAYERS",
+        help="Layers that alone are trained, such as 22-23, 0,5,7-9, first:4 or last:2; default: all there is.",
+    ),
+]
 
 
 def run(
     models: Models,
     by: By = "component",
+    train_layers: TrainLayers = None,
     explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
@@ -46,27 +57,61 @@ def run(
         hint = f"did you mean --by {close[0]}?" if close else f"--by takes one of: {', '.join(BY)}"
         raise CostcalcError(f"unknown --by {shown(by)}", hint=hint)
     loaded = load_all(models)
-    counted = [parameters(model.inventory) for model in loaded]
-    data = [_data(model, count, by) for model, count in zip(loaded, counted, strict=True)]
+    trained = [None if train_layers is None else _chosen(model, train_layers) for model in loaded]
+    counted = [_counted(model, layers) for model, layers in zip(loaded, trained, strict=True)]
+    notes = [_trained_note(model, layers) for model, layers in zip(loaded, trained, strict=True)]
+    data = [with_note(_data(model, count, by), note) for model, count, note in zip(loaded, counted, notes, strict=True)]
     if explain:
-        report = explain_numbers(column_names(loaded), [_figures(model) for model in loaded], data)
+        figures = [_figures(model, layers) for model, layers in zip(loaded, trained, strict=True)]
+        report = explain_numbers(column_names(loaded), figures, data)
     else:
-        report = _report(by, loaded, counted, data)
+        report = _report(by, loaded, counted, notes, data)
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _figures(model: Architecture) -> Any:
+def _chosen(model: Architecture, train_layers: str) -> list[int]:
+    """The layers that the option names, in the order of the model's stacks."""
+    depth = sum(model.inventory.layers_of.values())
+    try:
+        return parse_layers(train_layers, depth, name="--train-layers")
+    except CostcalcError as error:
+        raise CostcalcError(error.what, where=model.name, hint=error.hint) from None
+
+
+def _counted(model: Architecture, trained_layers: list[int] | None) -> Parameters:
+    count = parameters(model.inventory)
+    if trained_layers is None:
+        return count
+    trained = trained_weights(model.inventory, trained_layers)
+    return replace(count, trainable=sum(weight.parameters for weight in trained))
+
+
+def _trained_note(model: Architecture, trained_layers: list[int] | None) -> str | None:
+    if trained_layers is None:
+        return None
+    depth = sum(model.inventory.layers_of.values())
+    which = f"layer{'s' * (len(trained_layers) > 1)} {ranges(trained_layers)} of {depth:,}"
+    return f"{model.name}: trainable counts {which} alone, the first being 0; not tables, final norm and head"
+
+
+def _figures(model: Architecture, trained_layers: list[int] | None) -> Any:
     from costcalc.calculators.workings import parameter_figures  # noqa: PLC0415 - only --explain needs it
 
-    return parameter_figures(model.inventory)
+    return parameter_figures(model.inventory, trained_layers=trained_layers)
 
 
-def _report(by: str, loaded: list[Architecture], counted: list[Parameters], data: list[dict[str, Any]]) -> Report:
+def _report(
+    by: str,
+    loaded: list[Architecture],
+    counted: list[Parameters],
+    trained_notes: list[str | None],
+    data: list[dict[str, Any]],
+) -> Report:
     pairs = list(zip(loaded, counted, strict=True))
     return Report(
         title="; ".join(_answer(name, count) for name, count in zip(column_names(loaded), counted, strict=True)),
         tables=(_totals(loaded, counted), _parts(by, loaded, counted)),
-        notes=tuple(note for model, count in pairs for note in [published_note(model, count)] if note),
+        notes=tuple(note for note in [*(published_note(*pair) for pair in pairs), *trained_notes] if note),
         data=one_or_many(data),
     )
 

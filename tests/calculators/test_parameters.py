@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from costcalc import load
-from costcalc.calculators.parameters import layer_parameters, parameters
+from costcalc.calculators.parameters import layer_parameters, parameters, trained_weights
 from costcalc.inventory import Inventory, Logits, Matmul, Tokens, Weight
 
 GROUP = "decoder.layers"
@@ -163,3 +163,25 @@ def test_arrays_give_the_numbers_of_one_model_at_a_time():
     for index, one in enumerate(parameters(model(*each)) for each in zip(*sizes, strict=True)):
         for total in ("total", "embedding", "active", "active_without_input_table", "active_without_tables", "buffers"):
             assert getattr(many, total)[index] == getattr(one, total), total
+
+
+def test_trained_layers_hold_what_is_trainable_in_them():
+    """1 of 3 layers: a matrix of 481 and experts of 1,547; no table, no buffer, nothing that is frozen."""
+    inventory = Inventory((*EVERYTHING, MATRIX._replace(path="decoder.layers.fixed", role="frozen")), LAYOUT)
+    assert trained_weights(inventory, [1]) == (MATRIX._replace(times=1), EXPERTS._replace(times=1))
+    assert sum(weight.parameters for weight in trained_weights(inventory, [0, 2])) == 4_056  # 2·(481 + 1,547)
+    assert trained_weights(inventory, range(3)) == (MATRIX, EXPERTS)
+    assert trained_weights(inventory, []) == ()
+
+
+def test_trained_layers_are_counted_in_the_order_of_the_stacks():
+    """Layers 0, 1 and 3 are near, layer 2 is far; an encoder before them would come first."""
+    near = Weight("decoder.layers.near.up", {"D": 13, "F": 37}, times=3)
+    far = Weight("decoder.layers.far.up", {"D": 13, "F": 11})
+    first = Weight("encoder.layers.up", {"D": 13, "F": 7}, times=2)
+    decoder = tuple(f"decoder.layers.{name}" for name in ("near", "near", "far", "near"))
+    inventory = Inventory((near, far), {"decoder": decoder})
+    assert trained_weights(inventory, [2]) == (far,)
+    assert trained_weights(inventory, [2, 3]) == (near._replace(times=1), far)
+    both = Inventory((near, far, first), {"encoder": ("encoder.layers",) * 2, "decoder": decoder})
+    assert trained_weights(both, [1, 4]) == (far, first._replace(times=1))

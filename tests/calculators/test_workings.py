@@ -150,6 +150,20 @@ def test_parameters_worked_out():
     assert all(figure.unit == "parameters" and figure.nature == "exact" for figure in figures.values())
 
 
+def test_trained_layers_worked_out():
+    """Of 3 layers one is trained: experts of 17 x 13 x 7 = 1,547 and no table."""
+    inventory = Inventory((TABLE, UP._replace(path="decoder.layers.up"), BUFFER), {"decoder": ("decoder.layers",) * 3})
+    figures = parameter_figures(inventory, trained_layers=[1])
+    trained = figures["trainable_parameters"]
+    assert (trained.value, trained.formula.text()) == (1_547, "decoder.layers.up (trained)")
+    assert trained.terms[0].formula.text() == "E·D·F"
+    checked(figures)
+    assert {name for name, each in parameter_figures(inventory).items() if each.value != figures[name].value} == {
+        "trainable_parameters"
+    }
+    assert parameter_figures(inventory, trained_layers=[])["trainable_parameters"].value == 0
+
+
 def test_flops_worked_out():
     # T = 11, P = 66: head 2·11·13·19 = 5,434, expand 2·11·29 = 638; 2·3·66·6·(5 + 7) = 28,512; 2·3·11·13·23 = 19,734
     figures = flop_figures(EVERYTHING, Workload(new_tokens=11))

@@ -2,8 +2,10 @@
 
 import re
 import sys
+from collections import Counter
 
 import pytest
+from rich.cells import cell_len
 
 from costcalc.cli.main import run
 
@@ -96,6 +98,26 @@ def terminal(monkeypatch):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
 
     return become
+
+
+@pytest.fixture
+def narrow(cli, terminal, monkeypatch):
+    """narrow(40, "kv", "8b"): what so many columns show; no line is wider, and nothing of the whole text is cut."""
+
+    def call(columns, *words):
+        monkeypatch.setenv("NO_COLOR", "1")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+        code, whole, _ = cli(*words)
+        terminal(columns)
+        narrow_code, text, err = cli(*words)
+        assert (narrow_code, err) == (code, "")
+        assert max(map(cell_len, text.splitlines())) <= columns
+        assert "…" not in text
+        missing = Counter("".join(whole.split())) - Counter("".join(text.split()))
+        assert not missing, f"{columns} columns lack {missing}"
+        return text
+
+    return call
 
 
 @pytest.fixture
