@@ -6,6 +6,7 @@ from costcalc import load
 from costcalc.calculators.attention import (
     PASSES,
     SHARES,
+    STORED,
     attention_cost,
     attention_figures,
     crossing,
@@ -200,14 +201,19 @@ def test_how_the_working_reads(small):
     assert scores.formula.text() == "score_matrix_elements·2"
     first, *_ = scores.lineage()
     assert (first.name, first.formula.text()) == ("decoder.layers.attention.scores", "L·B·S·S·N")
-    single, *_ = figures["score_matrix_bytes_per_layer"].lineage()
+    single, one, _ = figures["score_matrix_bytes_per_layer"].lineage()
+    assert [(figure.name, figure.unit, figure.source) for figure in (*scores.inputs, one)] == [
+        ("score_matrix_elements", "elements", STORED),
+        ("score_matrix_elements_per_layer", "elements", STORED),
+    ]
     assert (single.name, single.numbers.text()) == ("decoder.layers.attention.scores of one layer", "1·11·11·6")
     equal, half = (
         figures[f"crossings.{share}_context.next_token"] for share in ("equal_to_weights", "half_of_weights")
     )
     assert equal.formula == "the first S with next_token_attention_flops >= 1 x next_token_weight_flops"
     assert half.formula == "the first S with next_token_attention_flops >= 1/2 x next_token_weight_flops"
-    assert (equal.value, equal.unit) == (35, "tokens")
+    assert (equal.value, equal.unit, equal.source) == (35, "tokens", figures["sequence_attention_flops"].source)
+    assert equal.source.endswith("arXiv 1706.03762, equation 1")
 
 
 def test_the_last_token_of_every_context_is_the_sequence(small):
