@@ -15,6 +15,14 @@ CONSOLE = [
     for page in PAGES
     for command, shown in re.findall(r"```console\n\$ costcalc ([^\n]*)\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 ]
+EXIT_CODE = re.compile(r"\$ echo \$\?\n(\d+)\n$")
+"""The end of a block whose command fails: it shows standard error as well, and the exit code."""
+FILES = {
+    (page.name, file): text
+    for page in PAGES
+    for text, file in re.findall(r"```yaml\n(# (\w+\.yaml)\n.*?)```", page.read_text("utf-8"), re.DOTALL)
+}
+"""Examples that name their file in the first line; the commands of their page find them."""
 README = (ROOT / "README.md").read_text("utf-8")
 
 
@@ -28,9 +36,26 @@ def without_measures(text: str) -> str:
 
 
 @pytest.mark.parametrize(("page", "command", "shown"), CONSOLE, ids=[command for _, command, _ in CONSOLE])
-def test_shown_output_is_real(page: str, command: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(command.split()) == 0
-    assert without_measures(capsys.readouterr().out) == without_measures(shown)
+def test_shown_output_is_real(
+    page: str,
+    command: str,
+    shown: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for (of, file), text in FILES.items():
+        if of == page:
+            (tmp_path / file).write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    code = EXIT_CODE.search(shown)
+    assert run(command.split()) == (int(code[1]) if code else 0)
+    printed = capsys.readouterr()
+    assert without_measures(printed.out + printed.err) == without_measures(EXIT_CODE.sub("", shown))
+
+
+def test_a_page_shows_an_error() -> None:
+    assert any(EXIT_CODE.search(shown) for _, _, shown in CONSOLE)
 
 
 def test_listed_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

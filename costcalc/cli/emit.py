@@ -18,10 +18,15 @@ SMALLEST_WIDTH = 40
 def emit(report: Report, *, form: str | None, as_json: bool, output: str | None, default: str = "table") -> None:
     """Write the report; `form` beats the suffix of `output`, which beats `default`."""
     chosen = checked(form, as_json, output, default)
+    deliver(render(report, chosen, _terminal() if output in (None, "-") else Screen()), output)
+
+
+def deliver(text: str, output: str | None) -> None:
+    """Write a text to standard output, or to the file that `output` names."""
     if output is None or output == "-":
-        write(render(report, chosen, _terminal()))
+        write(text)
     else:
-        write_file(render(report, chosen, Screen()), output)
+        write_file(text, output)
 
 
 def checked(form: str | None, as_json: bool, output: str | None, default: str = "table") -> str:

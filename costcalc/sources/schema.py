@@ -83,12 +83,13 @@ def schema_rows(schema: Schema) -> list[tuple[str, str, str]]:
     rows = list(schema["properties"].items())
     for name, definition in schema["$defs"].items():
         rows += [(f"{name}.{key}", value) for key, value in definition.get("properties", {}).items()]
-    return [(key, _takes(value), _default(value)) for key, value in rows]
+    return [(key, takes_of(value), value_of(value)) for key, value in rows]
 
 
-def _takes(value: Schema) -> str:
+def takes_of(value: Schema) -> str:
+    """What a key takes: words, types and components, with ` | ` between them."""
     if "anyOf" in value:
-        takes = " | ".join(_takes(option) for option in value["anyOf"])
+        takes = " | ".join(takes_of(option) for option in value["anyOf"])
         return " | ".join(dict.fromkeys(takes.split(" | ")))
     if "enum" in value:
         return " | ".join(str(word).lower() if isinstance(word, bool) else str(word) for word in value["enum"])
@@ -97,13 +98,14 @@ def _takes(value: Schema) -> str:
     if "const" in value:
         return str(value["const"])
     if value.get("type") == "array":
-        return f"list of {_takes(value.get('items', {}))}"
+        return f"list of {takes_of(value.get('items', {}))}"
     return str(value.get("type", "any"))
 
 
-def _default(value: Schema) -> str:
+def value_of(value: Schema) -> str:
+    """A key's default as people write it; empty for none and for null."""
     if "default" not in value:
-        return next((_default(option) for option in value.get("anyOf", []) if "default" in option), "")
+        return next((value_of(option) for option in value.get("anyOf", []) if "default" in option), "")
     default = value["default"]
     if isinstance(default, dict):
         return str(default.get("kind", ""))

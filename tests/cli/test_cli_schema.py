@@ -46,3 +46,13 @@ def test_the_keys_as_a_table(fine):
     assert ["Dense.d_ff", "integer"] in lines
     assert ["Dense.bias", "boolean", "false"] in lines
     assert ["Gated.kind", "gated", "gated"] in lines
+
+
+def test_markdown_explains_each_key_on_a_page(fine, tmp_path):
+    page = fine("schema", "--format", "markdown")
+    assert page.startswith("### Top level\n\nWhat a transformer is")
+    assert "Written `feed_forward: {kind: gated, ...}`. (activation(x W_gate)" in page
+    assert "| `kv_heads` | whole number, `null` |  | `null` means as many as heads |\n" in page
+    assert page.endswith("|\n")
+    fine("schema", "--output", tmp_path / "keys.md")
+    assert (tmp_path / "keys.md").read_text(encoding="utf-8") == page
