@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 
 from costcalc.report.report import Cell, Formula, Measure, Quantity, Ratio, Report, Row
 from costcalc.report.screen import Screen
@@ -19,12 +20,21 @@ def render(report: Report, screen: Screen) -> str:
     writer.writerow(["section", "quantity", "unit", *names, "status"])
     for table in report.tables:
         for row in table.rows:
-            cells = dict(zip(table.columns, map(_plain, row.cells), strict=True))
-            about, values = [table.title, row.label.strip(), _unit(row)], [cells.get(name, "") for name in names]
-            writer.writerow([*about, *values, row.status or table.status])
+            for unit, texts in _lines(row):
+                cells = dict(zip(table.columns, texts, strict=True))
+                values = [cells.get(name, "") for name in names]
+                writer.writerow([table.title, row.label.strip(), unit, *values, row.status or table.status])
     for note in report.notes:  # a number without its assumptions would be another number
         writer.writerow(["note", note, "", *("" for _ in names), ""])
     return out.getvalue()
+
+
+def _lines(row: Row) -> Iterator[tuple[str, list[str]]]:
+    """(unit, a text each cell): the values, and below them, where some are compared with others, how many times."""
+    yield _unit(row), [_plain(cell) for cell in row.cells]
+    ratios = [cell.ratio if isinstance(cell, Quantity) else None for cell in row.cells]
+    if any(ratio is not None for ratio in ratios):
+        yield "ratio", ["" if ratio is None else f"{ratio:.6g}" for ratio in ratios]
 
 
 def _unit(row: Row) -> str:

@@ -13,22 +13,53 @@ from costcalc.units import grouped, human
 
 MARKS = {"exact": "=", "modelled": "*", "estimate": "~", "measured": "^"}
 """What stands before a row whose numbers are something else than its table's."""
+SMALL = 0.1
+"""Ratios below are said with two digits, not with two decimals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A whole number, None where it does not apply; unit: parameters, FLOPs, bytes, elements or tokens."""
+    """A whole number, None where it does not apply; unit: parameters, FLOPs, bytes, elements or tokens.
+
+    versus: another model's number, which the value is so many times. signed: a difference, so + is written as well.
+    """
 
     value: int | None
     unit: str
+    versus: int | None = None
+    signed: bool = False
+
+    @property
+    def digits(self) -> str:
+        """All of them: '8,030,261,248', or '+1,234' of a difference."""
+        if self.value is None:
+            return "-"
+        return f"{self.value:+,}" if self.signed and self.value else grouped(self.value)
+
+    @property
+    def rounded(self) -> str:
+        """The number in a human unit: '8.03 B', or '+1.25 MiB' of a difference."""
+        if self.value is None:
+            return ""
+        return f"{'+' if self.signed and self.value > 0 else ''}{human(self.value, self.unit)}"
 
     @property
     def said(self) -> str:
-        """On one line: the digits, and the human unit in brackets where it says more."""
-        if self.value is None:
-            return "-"
-        exact, said = grouped(self.value), human(self.value, self.unit)
-        return exact if said == exact else f"{exact} ({said})"
+        """On one line: the digits, and in brackets the human unit where it says more, and the ratio."""
+        beside = [words for words in (self.rounded, self.times) if words not in ("", self.digits)]
+        return f"{self.digits} ({', '.join(beside)})" if beside else self.digits
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times `versus` the value is; None where it is compared with nothing."""
+        return self.value / self.versus if self.value is not None and self.versus else None
+
+    @property
+    def times(self) -> str:
+        """The ratio for a reader: 'x 1.19'."""
+        if self.ratio is None:
+            return ""
+        return f"x {self.ratio:,.2f}" if self.ratio >= SMALL else f"x {self.ratio:.2g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from costcalc.report.report import Cell, Formula, Measure, Quantity, Ratio, Report, Table
 from costcalc.report.screen import Screen
-from costcalc.units import grouped, human
 
 NO_LIMIT = 100_000
 BAR_WIDTH = 16
@@ -60,7 +59,7 @@ def _listed(table: Table, screen: Screen) -> str:
     for row in table.rows:
         lines.append(_text(table.marked(row), screen, "bold" if row.strong else ""))
         for name, cell in zip(table.columns, row.cells, strict=True):
-            words = f"{_exact(cell, screen)}  {_said(cell)}".strip()
+            words = "  ".join(filter(None, [_exact(cell, screen), *(column[0] for column in _beside([cell]))]))
             if words:
                 lines.append(_text(f"  {name}: {words}" if name else f"  {words}", screen, ""))
     return "".join(lines)
@@ -81,18 +80,19 @@ def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
     columns: list[list[str]] = [[table.marked(row) for row in table.rows]]
     for index, name in enumerate(table.columns):
         cells = [row.cells[index] for row in table.rows]
-        exact, said = [_exact(cell, screen) for cell in cells], [_said(cell) for cell in cells]
+        exact, beside = [_exact(cell, screen) for cell in cells], _beside(cells)
         is_text = all(cell is None or isinstance(cell, str | Formula) for cell in cells)
         is_bar = any(isinstance(cell, Ratio) and cell.form == "bar" for cell in cells)
         heading = Text(name if screen.width is None else "\n".join(chop_cells(name, WIDEST_NAME)))
         side = "left" if is_text or is_bar else "right"
         grid.add_column(heading, justify=side, no_wrap=not is_text, overflow="fold")  # type: ignore[arg-type]
-        if stacked or not any(said):
-            exact = [f"{number}\n{human_unit}".rstrip("\n") for number, human_unit in zip(exact, said, strict=True)]
-            columns.append(exact)
+        if stacked:
+            below = ["  ".join(filter(None, words)) for words in zip(*beside, strict=True)] or [""] * len(exact)
+            columns.append([f"{number}\n{words}".rstrip("\n") for number, words in zip(exact, below, strict=True)])
         else:
-            grid.add_column("", justify="right", no_wrap=True)
-            columns += [exact, said]
+            columns += [exact, *beside]
+            for _ in beside:
+                grid.add_column("", justify="right", no_wrap=True)
     for row, texts in zip(table.rows, zip(*columns, strict=True), strict=True):
         grid.add_row(*map(Text, texts), style="bold" if row.strong and screen.colour else "")
     return grid
@@ -100,7 +100,7 @@ def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
 
 def _exact(cell: Cell, screen: Screen) -> str:
     if isinstance(cell, Quantity):
-        return "-" if cell.value is None else grouped(cell.value)
+        return cell.digits
     if isinstance(cell, Measure | Formula):
         return cell.said
     if not isinstance(cell, Ratio):
@@ -110,12 +110,15 @@ def _exact(cell: Cell, screen: Screen) -> str:
     return f"{cell.value:.3f}" if cell.form == "quotient" else f"{cell.value:.1%}"
 
 
-def _said(cell: Cell) -> str:
+def _beside(cells: list[Cell]) -> list[list[str]]:
+    """What a column says beside its digits: human units and ratios, each for all rows, where any row has one."""
+    words = [(_rounded(cell), cell.times) if isinstance(cell, Quantity) else ("", "") for cell in cells]
+    return [list(column) for column in zip(*words, strict=True) if any(column)]
+
+
+def _rounded(cell: Quantity) -> str:
     """The human unit, where it says more than the digits: not '447 B' beside '447'."""
-    if not isinstance(cell, Quantity) or cell.value is None:
-        return ""
-    said = human(cell.value, cell.unit)
-    return "" if said.partition(" ")[0] == grouped(cell.value) else said
+    return "" if cell.rounded.partition(" ")[0] == cell.digits else cell.rounded
 
 
 def bar(share: float, *, unicode: bool) -> str:

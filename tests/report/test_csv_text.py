@@ -88,3 +88,16 @@ def test_a_row_has_a_status_in_a_table_without_one():
 
 def test_the_screen_changes_nothing():
     assert text_of(TOTALS, screen=Screen(10, colour=True, unicode=False)) == text_of(TOTALS)
+
+
+def test_how_many_times_another_number_is_a_row_of_its_own():
+    """Digits of both, and the ratio where there is one, below the row that it belongs to."""
+    cells = (Quantity(300, "bytes"), Quantity(200, "bytes", versus=300), Quantity(0, "bytes", versus=0), None)
+    assert "s,held,bytes,300,200,0,,exact\ns,held,ratio,,0.666667,,,exact\nnote" in text_of(
+        Table("s", ("a", "b", "c", "d"), (Row("held", cells),), status="exact")
+    )
+
+
+def test_a_difference_has_no_plus():
+    row = Row("more", (Quantity(1234, "bytes", signed=True), Quantity(-1234, "bytes", signed=True)))
+    assert "s,more,bytes,1234,-1234,\n" in text_of(Table("s", ("a", "b"), (row,)))

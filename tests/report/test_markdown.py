@@ -78,3 +78,12 @@ def test_a_name_can_break_neither_table_nor_text(name):
 
 def test_the_screen_changes_nothing():
     assert text_of(TOTALS, screen=Screen(10, colour=True, unicode=False)) == text_of(TOTALS)
+
+
+def test_differences_and_ratios_stand_in_the_brackets():
+    row = Row(
+        "cache", (Quantity(2048, "bytes", signed=True), Quantity(4096, "bytes", versus=2048), Quantity(7, "", versus=2))
+    )
+    assert "| cache | +2,048 (+2.00 KiB) | 4,096 (4.00 KiB, x 2.00) | 7 (x 3.50) |\n" in text_of(
+        Table("t", ("a", "b", "c"), (row,))
+    )

@@ -29,6 +29,32 @@ def test_a_ratio_of_nothing_is_nothing():
     assert Ratio(7, 0).value == 0.0
 
 
+@pytest.mark.parametrize(
+    ("quantity", "said"),
+    [
+        (Quantity(8_030_261_248, "parameters"), "8,030,261,248 (8.03 B)"),
+        (Quantity(447, "bytes"), "447 (447 B)"),
+        (Quantity(447, "parameters"), "447"),
+        (Quantity(None, "bytes"), "-"),
+        (Quantity(1_310_720, "bytes", signed=True), "+1,310,720 (+1.25 MiB)"),
+        (Quantity(-1_310_720, "bytes", signed=True), "-1,310,720 (-1.25 MiB)"),
+        (Quantity(7, "parameters", signed=True), "+7"),
+        (Quantity(-7, "parameters", signed=True), "-7"),
+        (Quantity(0, "parameters", signed=True), "0"),
+        (Quantity(None, "bytes", signed=True), "-"),
+        (Quantity(119, "parameters", versus=100), "119 (x 1.19)"),
+        (Quantity(1_234_567, "parameters", versus=1_000), "1,234,567 (1.23 M, x 1,234.57)"),
+        (Quantity(1, "parameters", versus=10), "1 (x 0.10)"),
+        (Quantity(1, "parameters", versus=54), "1 (x 0.019)"),
+        (Quantity(0, "parameters", versus=54), "0 (x 0)"),
+        (Quantity(54, "parameters", versus=0), "54"),  # so many times nothing
+        (Quantity(None, "parameters", versus=54), "-"),
+    ],
+)
+def test_a_quantity_on_one_line(quantity, said):
+    assert quantity.said == said
+
+
 def test_side_by_side_keeps_the_order_in_which_rows_appear():
     first, second = {"a": "1", "b": "2"}, {"c": "3", "b": "4", "a": "5"}
     table = side_by_side("title", ["one", "two"], [first, second], strong="b")

@@ -64,6 +64,47 @@ def test_human_units_go_below_where_they_do_not_fit_beside():
     )
 
 
+COMPARED = Table(
+    "parameters",
+    ("small", "large", "added"),
+    (
+        Row(
+            "total",
+            (Quantity(8177, ""), Quantity(16354, "parameters", 8177), Quantity(8177, "parameters", signed=True)),
+        ),
+        Row("norms", (Quantity(37, ""), Quantity(370, "parameters", 37), Quantity(0, "parameters", signed=True))),
+        Row("share", (Ratio(1, 3, "percent"), Ratio(1, 6, "percent"), None)),
+    ),
+)
+
+
+def test_ratios_stand_beside_the_human_units_and_go_below_with_them():
+    """60 columns hold all beside each other, 59 do not."""
+    wide = drawn(of(COMPARED))
+    assert wide == (
+        "the answer\n"
+        "\n"
+        "parameters  small   large                     added\n"
+        "total       8,177  16,354  16.35 K   x 2.00  +8,177  +8.18 K\n"
+        "norms          37     370           x 10.00       0\n"
+        "share       33.3%   16.7%\n"
+    )
+    assert drawn(of(COMPARED), 60) == wide
+    assert drawn(of(COMPARED), 59) == (
+        "the answer\n"
+        "\n"
+        "parameters  small            large    added\n"
+        "total       8,177           16,354   +8,177\n"
+        "                   16.35 K  x 2.00  +8.18 K\n"
+        "norms          37              370        0\n"
+        "                           x 10.00\n"
+        "share       33.3%            16.7%\n"
+    )
+    assert "  large: 16,354  16.35 K  x 2.00\n" in drawn(
+        of(replace(COMPARED, rows=(replace(COMPARED.rows[0], label="a-very-long-label"),))), 34
+    )
+
+
 def test_models_go_below_each_other_where_they_do_not_fit_beside():
     """33 columns hold both models, 32 do not; each part has the labels and its own human units beside again."""
     assert drawn(of(TOTALS), 33) == drawn(of(TOTALS), 47)
