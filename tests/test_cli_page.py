@@ -36,7 +36,9 @@ def options_table(command):
         default = parameter.default if isinstance(parameter.default, str) else ""
         shown = [f"`{f'{name} {metavar}'.strip()}`", f"`{default}`" if default else "", parameter.help or ""]
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in shown) + " |")
-    return "\n".join(["| option | default | what it is |", "|:--|:--|:--|", *rows]) if rows else "No options of its own."
+    return (
+        "\n".join(["| option | default | what it is |", "|:--|:--|:--|", *rows]) if rows else "No options of its own."
+    )
 
 
 def section(command):

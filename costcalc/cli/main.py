@@ -33,6 +33,7 @@ COMMANDS = {
     "weights": "Bytes of the weights by dtype and quantisation format, with true bits a weight.",
     "fits": "How many conversations fit into a memory: a ledger that may go negative; exit code 1 if none does.",
     "explain": "Any number of any report: its formula, the numbers put in, each term, the source.",
+    "compare": "Models side by side, with ratios to one; of two models also what each difference costs on its own.",
     "verify": "Run each layer in full width in NumPy and compare, path by path, with what is counted.",
     "presets": "The bundled models: name, aliases, parameters, context, source.",
     "schema": "JSON Schema of a YAML file, for editors; --format table lists the keys for people.",

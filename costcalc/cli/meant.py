@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from costcalc.errors import nearest, shown
 
 COMMAND_SYNONYMS = {
-    "show": "info describe summary overview card model diff compare",
+    "show": "info describe summary overview card model",
     "params": "size count",
     "flops": "compute prefill decode",
     "kv": "cache memory kvcache kv-cache",
+    "compare": "diff versus vs side-by-side",
     "verify": "check test validate",
     "presets": "models list ls",
     "schema": "keys format yaml json-schema",

@@ -1,9 +1,12 @@
-"""The working of the numbers of `costcalc show`: those of other commands, under the names that the page has."""
+"""The working of the numbers of `costcalc show` and `compare`: those of other commands, under the names there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from costcalc.calculators.attention import attention_figures
 from costcalc.calculators.conventions import rule_of_thumb_figures, six_nd_figure
+from costcalc.calculators.weights import weight_bytes, weight_format
 from costcalc.calculators.workings import Figures, cache_figures, parameter_figures
 from costcalc.inventory import Inventory
 
@@ -21,3 +24,8 @@ def page_figures(inventory: Inventory, context: int, dtype: str, *, batch: int =
         "sequence_6nd_flops": six_nd_figure(inventory, context).named("sequence_6nd_flops"),
     }
     return {**figures, **{new: figures[old].named(new) for new, old in RENAMED.items()}}
+
+
+def stored_figures(inventory: Inventory, dtypes: Iterable[str]) -> Figures:
+    """Bytes of the weights in each dtype, by its dotted key in the JSON."""
+    return {f"weight_bytes.{name}": weight_bytes(inventory, weight_format(name)) for name in dtypes}

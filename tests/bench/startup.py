@@ -42,6 +42,7 @@ COMMANDS = {
     "show 8b": 1.30,
     "flops 8b --seq-len 8k": 1.30,
     "kv 7b 8b --context 8k": 1.30,
+    "compare gpt2 7b 8b": 1.30,
     "--help": 1.00,
     "kv --help": 1.00,
 }

@@ -40,6 +40,8 @@ COMMANDS = {
     "kv 8b --explain": 536_870_912,
     "explain 8b kv_cache total_parameters": 8_030_261_248,
     "explain 8b": 1_050_673_152,
+    "compare gpt2 7b 8b": 15_644_686_811_136,
+    "compare 7b 8b --context 8k --baseline 8b": 3_221_225_472,  # 32 heads instead of 8 hold 3 GiB more
     "presets": 405_853_388_800,
 }
 
@@ -98,6 +100,7 @@ MODES = {
     "weights": ["MODEL", "MODEL OTHER --bits 3.5 --memory 80MB", "MODEL --explain"],
     "fits": ["MODEL --memory 1MB", "MODEL OTHER --blocks 7 --context 7", "MODEL --memory 1MB --explain"],
     "explain": ["MODEL", "MODEL kv_cache palm"],
+    "compare": ["MODEL OTHER", "MODEL MODEL", "MODEL OTHER MODEL --context 7", "MODEL OTHER --explain"],
     "verify": ["MODEL", "MODEL OTHER"],
     "presets": [""],
     "schema": [""],
@@ -142,7 +145,8 @@ def test_schema_in_columns_has_equal_rows(fine):
 
 
 @pytest.mark.parametrize(
-    "command", ["show gpt2", "params gpt2", "flops gpt2", "kv gpt2", "verify gpt2", "presets", "schema"]
+    "command",
+    ["show gpt2", "params gpt2", "flops gpt2", "kv gpt2", "compare gpt2 8b", "verify gpt2", "presets", "schema"],
 )
 def test_json_and_another_format_exclude_each_other(refused, command):
     for form in ("csv", "table") if command == "kv gpt2" else ("csv",):

@@ -11,7 +11,8 @@ from costcalc.cli.meant import COMMAND_SYNONYMS, OPTION_SYNONYMS, command_hint, 
     [
         ("param", "params"), ("parameter", "params"), ("parameters", "params"), ("PARAMS", "params"),
         ("flop", "flops"), ("FLOPS", "flops"), ("kv-cache", "kv"), ("kv_cache", "kv"), ("KVCache", "kv"),
-        ("cache", "kv"), ("memory", "kv"), ("diff", "show"), ("compare", "show"), ("info", "show"), ("check", "verify"),
+        ("cache", "kv"), ("memory", "kv"), ("diff", "compare"), ("vs", "compare"), ("info", "show"),
+        ("check", "verify"),
         ("models", "presets"), ("list", "presets"), ("shema", "schema"), ("version", "--version"), ("help", "--help"),
     ],
 )  # fmt: skip

@@ -12,7 +12,14 @@ from costcalc.cli.main import run
 
 LENGTHS = {"8k": 8_192, "1M": 1_048_576, "1_000": 1_000, "1.5k": 1_536, "1e3": 1_000, "1000000000000": 10**12}
 REFUSED = ["0", "-1", "ten", "", "1.3k", "1T", "nan", "10000000000000", "9" * 400, "1e99"]
-OPTIONS = ["kv gpt2 --context", "kv gpt2 --batch", "flops gpt2 --seq-len", "flops gpt2 --batch", "show gpt2 --context"]
+OPTIONS = [
+    "kv gpt2 --context",
+    "kv gpt2 --batch",
+    "flops gpt2 --seq-len",
+    "flops gpt2 --batch",
+    "show gpt2 --context",
+    "compare gpt2 8b --context",
+]
 
 
 @pytest.mark.parametrize(("text", "length"), LENGTHS.items())
@@ -98,7 +105,7 @@ def complete(shell):
         ("costcalc kv gpt2 8", {"8b"}),
         ("costcalc show gpt2-", {"gpt2-small", "gpt2-xl"}),
         ("costcalc pa", {"params"}),
-        ("costcalc ", {"show", "params", "flops", "kv", "verify", "presets", "schema"}),
+        ("costcalc ", {"show", "params", "flops", "kv", "compare", "verify", "presets", "schema"}),
         ("costcalc params 8b --by ", {"component", "layer", "tensor"}),
         ("costcalc params 8b --format m", {"markdown"}),
         ("costcalc kv 8b --dtype q8", {"q8_0"}),

@@ -1,0 +1,122 @@
+"""The numbers of one model that `costcalc compare` sets beside those of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from costcalc.architecture import Architecture
+from costcalc.calculators.components import sum_by_component
+from costcalc.calculators.flops import Flops, flops
+from costcalc.calculators.kv_cache import KVCache, kv_cache
+from costcalc.calculators.parameters import HELD, Parameters, parameters
+from costcalc.cli.params import totals
+from costcalc.dtypes import bytes_for
+from costcalc.inventory import Workload
+from costcalc.report import Cell, Quantity, Ratio
+
+WEIGHT_DTYPES = ("fp32", "bf16", "fp8", "q8_0", "q4_0")
+Sheet = dict[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One model at a context.
+
+    components: parameters of each part. token: FLOPs of the next token at the context, the last one that it holds;
+    sequence: of the whole context at once. cache: what one request holds then.
+    """
+
+    counted: Parameters
+    components: dict[str, int]
+    token: Flops
+    sequence: Flops
+    cache: KVCache
+
+    @property
+    def weights(self) -> dict[str, int]:
+        """Bytes of all parameters, were each of them held in one dtype."""
+        return {dtype: bytes_for(self.counted.total, dtype) for dtype in WEIGHT_DTYPES}
+
+
+def column(model: Architecture, context: int, dtype: str) -> Column:
+    """The model's numbers with `context` tokens, its cache in `dtype`."""
+    inventory = model.inventory
+    counted = parameters(inventory)
+    held = [(weight.path, weight.parameters) for weight in counted.components if weight.role in HELD]
+    return Column(
+        counted=counted,
+        components=sum_by_component(held, inventory),
+        token=flops(inventory, Workload(new_tokens=1, past_tokens=context - 1)),
+        sequence=flops(inventory, Workload(new_tokens=context)),
+        cache=kv_cache(inventory, context, dtype=dtype),
+    )
+
+
+def sheets(of: Column, dtype: str) -> dict[str, Sheet]:
+    """The rows of each table, by its title."""
+    return {
+        "parameters": totals(of.counted),
+        "by component": {label: Quantity(amount, "parameters") for label, amount in of.components.items()},
+        "forward FLOPs": _compute(of),
+        f"KV cache, {dtype}": {
+            "at the context": Quantity(of.cache.bytes, "bytes"),
+            "next token adds": Quantity(of.cache.bytes_per_token, "bytes"),
+        },
+        "weights": {name: Quantity(size, "bytes") for name, size in of.weights.items()},
+    }
+
+
+def _compute(of: Column) -> Sheet:
+    sheet: Sheet = {
+        "next token": Quantity(of.token.forward, "FLOPs"),
+        "  of which weights": Quantity(of.token.weights, "FLOPs"),
+        "  of which attention core": Quantity(of.token.attention, "FLOPs"),
+        "  attention core share": Ratio(of.token.attention, of.token.forward, "percent"),
+        "whole sequence": Quantity(of.sequence.forward, "FLOPs"),
+        "  attention core share of it": Ratio(of.sequence.attention, of.sequence.forward, "percent"),
+    }
+    if of.sequence.train is not None:
+        sheet["training on it (3 x)"] = Quantity(of.sequence.train, "FLOPs")
+    return sheet
+
+
+def compared(sheet: Sheet, base: Sheet) -> Sheet:
+    """The same rows, each number beside that of another model."""
+    rows = dict(sheet)
+    for label, cell in sheet.items():
+        other = base.get(label)
+        if isinstance(cell, Quantity) and isinstance(other, Quantity):
+            rows[label] = replace(cell, versus=other.value)
+    return rows
+
+
+def data(of: Column) -> dict[str, Any]:
+    """The numbers under the keys that the other commands have for them."""
+    return {
+        "total_parameters": of.counted.total,
+        "embedding_parameters": of.counted.embedding,
+        "non_embedding_parameters": of.counted.non_embedding,
+        "active_parameters": of.counted.active,
+        "component_parameters": of.components,
+        "next_token_flops": of.token.forward,
+        "next_token_weight_flops": of.token.weights,
+        "next_token_attention_flops": of.token.attention,
+        "sequence_forward_flops": of.sequence.forward,
+        "sequence_attention_flops": of.sequence.attention,
+        "sequence_train_flops": of.sequence.train,
+        "kv_cache_bytes": of.cache.bytes,
+        "kv_bytes_per_token": of.cache.bytes_per_token,
+        "weight_bytes": of.weights,
+    }
+
+
+def ratios(numbers: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+    """Each number over the base's, to six digits; null where the base has none, or nothing."""
+    return {key: _ratio(value, base.get(key)) for key, value in numbers.items()}
+
+
+def _ratio(value: Any, base: Any) -> Any:
+    if isinstance(value, dict):
+        return ratios(value, base)
+    return float(f"{value / base:.6g}") if base and value is not None else None

@@ -1,0 +1,174 @@
+"""What each difference of two models costs on its own, and the rest that they cost together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from costcalc.architecture import Architecture, RuleError
+from costcalc.architecture.changes import Change, Said, applied, changes
+from costcalc.calculators.flops import flops
+from costcalc.calculators.kv_cache import kv_cache
+from costcalc.calculators.parameters import parameters
+from costcalc.inventory import Workload
+from costcalc.report import Cell, Quantity, Row, Table
+from costcalc.units import grouped, ranges, several
+
+
+class Cost(NamedTuple):
+    """What a model has, or has more than another."""
+
+    parameters: int
+    next_token_flops: int
+    kv_cache_bytes: int
+
+    def less(self, other: Cost) -> Cost:
+        """The difference."""
+        return Cost(*(mine - its for mine, its in zip(self, other, strict=True)))
+
+
+NOTHING = (None, None, None)
+HEADINGS = ("added parameters", "added FLOPs", "added cache")
+UNITS = ("parameters", "FLOPs", "bytes")
+KEYS = ("added_parameters", "added_next_token_flops", "added_kv_cache_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """singles: each change of the base with what it costs alone, or with the rule that it breaks alone.
+
+    together: what is left of the whole, `all`, when the possible singles are taken away: sum of singles + together =
+    all, exactly, in each of the three quantities.
+    """
+
+    base: Architecture
+    singles: tuple[tuple[Change, Cost | RuleError], ...]
+    together: Cost
+    all: Cost
+
+
+def differences(base: Architecture, other: Architecture, *, context: int, dtype: str) -> Differences:
+    """Every field in which `other` differs, applied to `base` alone; FLOPs of the next token, cache at the context."""
+    start = _cost(base, context, dtype)
+    whole = _cost(other, context, dtype).less(start)
+    singles: list[tuple[Change, Cost | RuleError]] = []
+    together = whole
+    for change in changes(base, other):
+        try:
+            alone = _cost(applied(base, change), context, dtype).less(start)
+        except RuleError as rule:
+            singles.append((change, rule))
+            continue
+        singles.append((change, alone))
+        together = together.less(alone)
+    return Differences(base, tuple(singles), together, whole)
+
+
+def _cost(model: Architecture, context: int, dtype: str) -> Cost:
+    inventory = model.inventory
+    return Cost(
+        parameters(inventory).total,
+        flops(inventory, Workload(new_tokens=1, past_tokens=context - 1)).forward,
+        kv_cache(inventory, context, dtype=dtype).bytes,
+    )
+
+
+def table(found: Differences, base: str, other: str) -> Table:
+    """A row for each change, then what only their combination does, then all; each column adds up."""
+    rows: list[Row] = []
+    for label, (change, alone) in zip(_labels(found), found.singles, strict=True):
+        cost = _cells(NOTHING if isinstance(alone, RuleError) else alone)
+        rows.append(Row(label, (_cell(change.base), _cell(change.other), *cost)))
+        rows += [Row(f"  with {name}", (_cell(old), _cell(new), *NOTHING)) for name, old, new in change.inside]
+    if rows:
+        rows.append(Row("together", (None, None, *_cells(found.together))))
+        rows.append(Row("all", (None, None, *_cells(found.all)), strong=True))
+    # Every column can be read alone, so a narrow screen may show some below the others.
+    return Table("changes", (base, other, *HEADINGS), tuple(rows), by_model=True, status="exact")
+
+
+def notes(found: Differences, base: str, other: str) -> list[str]:
+    """What the rows mean, and why some changes have no numbers."""
+    if not found.singles:
+        return [f"no field differs: {base} and {other} are one architecture"]
+    said = [
+        f"a change is {base} with that one field of {other}; FLOPs are of the next token, the cache is at the context",
+        "together is what the changes do only in combination: each column adds up to all",
+    ]
+    for label, (_, alone) in zip(_labels(found), found.singles, strict=True):
+        if isinstance(alone, RuleError):
+            said.append(f"{label} alone is impossible, so that what it does is in together: {alone}")
+    return said
+
+
+def data(found: Differences) -> dict[str, Any]:
+    """The rows of the table."""
+    return {
+        "changes": [_change(change, alone) for change, alone in found.singles],
+        "together": _added(found.together),
+        "all": _added(found.all),
+    }
+
+
+def _labels(found: Differences) -> list[str]:
+    """The field of each change, and its layers where those are not all, or where another change has its name."""
+    depth, times = found.base.decoder.depth, Counter(change.field for change, _ in found.singles)
+    return [
+        change.field
+        if len(change.layers) in (0, depth) and times[change.field] == 1
+        else f"{change.field} ({_where(change)})"
+        for change, _ in found.singles
+    ]
+
+
+def _where(change: Change) -> str:
+    if not change.layers:
+        return "outside the layers"
+    return f"{several(len(change.layers), 'layer')}: {ranges(list(change.layers))}"
+
+
+def _cells(cost: Iterable[int | None]) -> list[Cell]:
+    return [Quantity(value, unit, signed=True) for value, unit in zip(cost, UNITS, strict=True)]
+
+
+def _cell(said: Said) -> Cell:
+    """A field's value as people write it: sizes with their digits grouped."""
+    value = _whole(said.value)
+    if value is None:
+        return said.derived or "none"
+    if isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, int):
+        if not said.derived:
+            return Quantity(value, "")
+        text = grouped(value)
+    else:
+        text = f"{value:.6g}" if isinstance(value, float) else value
+    return f"{text} ({said.derived})" if said.derived else text
+
+
+def _whole(value: Any) -> Any:
+    """500000.0 is the 500,000 that people write."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _change(change: Change, alone: Cost | RuleError) -> dict[str, Any]:
+    return {
+        "field": change.field,
+        "layers": len(change.layers),
+        "base": _whole(change.base.value),
+        "base_derived_from": change.base.derived or None,
+        "other": _whole(change.other.value),
+        "other_derived_from": change.other.derived or None,
+        "with": [
+            {"field": name, "base": _whole(old.value), "other": _whole(new.value)} for name, old, new in change.inside
+        ],
+        **(dict.fromkeys(KEYS) if isinstance(alone, RuleError) else _added(alone)),
+        "impossible_alone": str(alone) if isinstance(alone, RuleError) else None,
+    }
+
+
+def _added(cost: Cost) -> dict[str, int]:
+    return dict(zip(KEYS, cost, strict=True))
