@@ -1,5 +1,6 @@
 """Where a report goes: standard output, as it can be shown there, or a file, whole or not at all."""
 
+import errno
 import io
 import json
 import os
@@ -112,6 +113,21 @@ def test_a_full_disk_leaves_the_file_as_it_was(refused, tmp_path):
     assert "cannot be written" in what
     assert report.read_text() == "what was there"
     assert files(tmp_path) == ["report.txt"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt(), 130), (OSError(errno.ENOSPC, "No space left on device"), 2)], ids=repr
+)
+@pytest.mark.parametrize("step", ["chmod", "replace"])
+def test_what_stops_the_writing_leaves_no_half_file(cli, tmp_path, monkeypatch, step, error, code):
+    def stopped(*arguments):
+        raise error
+
+    monkeypatch.setattr(Path, step, stopped)
+    ended, out, err = cli("params", "gpt2", "--output", tmp_path / "report.json")
+    assert (ended, out) == (code, "")
+    assert "stopped" in err or "No space left on device" in err
+    assert files(tmp_path) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")

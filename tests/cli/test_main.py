@@ -209,6 +209,17 @@ def test_an_interrupt_is_quiet(cli, monkeypatch):
     assert (code, out, err) == (130, "", "\ncostcalc: stopped\n")
 
 
+def test_a_real_interrupt_is_quiet(tmp_path):
+    program = (
+        "import signal, sys; from costcalc.cli import main, params;"
+        "params.parameters = lambda inventory: signal.raise_signal(signal.SIGINT);"
+        "sys.exit(main.run(['params', 'gpt2', '-o', sys.argv[1]]))"
+    )
+    ended = python("-c", program, str(tmp_path / "report.json"))
+    assert (ended.returncode, ended.stderr) == (130, "\ncostcalc: stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_reader_that_has_gone_is_no_error():
     """As in `costcalc kv 8b | head -1`: 1 would mean that the answer is no. A short text still waits to be written."""
     reading, writing = os.pipe()
