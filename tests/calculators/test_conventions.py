@@ -1,3 +1,4 @@
+import re
 from dataclasses import fields
 
 import pytest
@@ -130,6 +131,20 @@ def test_the_working_of_the_rule_of_thumb(values_by_name, model):
     assert all(figure.name == name and figure.source for name, figure in figures.items())
 
 
+def test_only_what_the_total_counts_is_in_the_rule_of_thumb():
+    extra = (
+        Weight("decoder.layers.extra", {"D": 13, "F": 7}, times=3, role="extra"),
+        Weight("extra.embedding", {"V": 19, "D": 13}, role="extra", table=True),
+    )
+    matmuls = tuple(Matmul(w.path, {"B·T": Tokens(), "D": 13}, of=w.path) for w in (EXPERTS, *extra))
+    inventory = Inventory((EXPERTS, TABLE, *extra, *matmuls), {"decoder": ("decoder.layers",) * 3})
+    rule = rule_of_thumb(inventory)
+    assert (rule.layer_parameters, rule.embedding_parameters) == (546, 247)  # 2 x 13 x 7 x 3 of the experts
+    figures = rule_of_thumb_figures(inventory)
+    assert figures["rule_of_thumb.total_parameters"].value == 793
+    assert figures["rule_of_thumb.layer_parameters"].terms[0].numbers.text() == "3·2·13·7"
+
+
 def test_how_the_rule_of_thumb_reads(small):
     figures = rule_of_thumb_figures(small())
     layers, total, forward, cache = (
@@ -141,6 +156,10 @@ def test_how_the_rule_of_thumb_reads(small):
     assert forward.formula.text() == "2·rule_of_thumb.layer_parameters"
     assert cache.numbers.text() == "2·60"
     assert [figure.unit for figure in (layers, total, forward, cache)] == ["parameters", "parameters", "FLOPs", "bytes"]
+    assert [(figure.name, figure.unit) for figure in total.inputs] == [
+        ("rule_of_thumb.layer_parameters", "parameters"),
+        ("rule_of_thumb.embedding_parameters", "parameters"),
+    ]
     (elements,) = cache.inputs
     assert (elements.name, elements.unit, elements.source) == (
         "rule_of_thumb.kv_elements_per_token",
@@ -208,6 +227,20 @@ def test_what_is_exact_says_so_and_what_is_not_as_well(small):
         assert each.total.value == each.weight_flops + each.core_flops
 
 
+def test_every_rule_has_its_paper():
+    papers = {rule.name: re.findall(r"arXiv (\d{4}\.\d{5})", rule.source) for rule in RULES}
+    assert papers == {
+        "6nd_total": ["2001.08361"],
+        "6nd_non_embedding": ["2001.08361"],
+        "kaplan": ["2001.08361"],
+        "palm": ["2204.02311"],
+        "megatron": ["2104.04473"],
+        "megatron_full_recompute": ["2104.04473"],
+        "chinchilla": ["2203.15556"],
+        "rule_of_thumb": [],
+    }
+
+
 def test_how_conventions_read(small, values_by_name):
     found = {each.name: each.total for each in conventions(small(), 80, 11)}
     assert found["exact_attended"].formula.text() == "weights_attended + core_attended"
@@ -217,6 +250,7 @@ def test_how_conventions_read(small, values_by_name):
     assert found["megatron"].formula.text() == "72·t·L·D^2·(1 + S / (6·D) + V / (12·L·D))"
     assert found["palm"].formula.latex() == r"(6 \, P + 12 \, L \, N \, H \, S) \, t"
     values = values_by_name(found.values())
+    assert values["core_half", "FLOPs"] == values["core_rectangle", "FLOPs"] / 2
     assert values["core_attended", "FLOPs"] == 3 * values["attended_attention_flops", "FLOPs"] + 6_480
     core = next(figure for figure in found["exact_attended"].lineage() if figure.name == "core_attended")
     assert core.formula.text() == "3·(attended_attention_flops + attended_rest_attention_flops)"

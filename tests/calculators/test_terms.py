@@ -60,7 +60,7 @@ def test_every_term_of_a_model_is_its_record(model):
     for weight in inventory.weights:
         term = weight_term(weight)
         checked(term, weight.parameters)
-        assert (term.name, term.unit, term.nature) == (weight.path, "parameters", "exact")
+        assert (term.name, term.unit, term.status) == (weight.path, "parameters", "exact")
         checked(weight_term(weight, used=True), weight.used_parameters)
     for workload in WORKLOADS:
         for matmul in inventory.matmuls:

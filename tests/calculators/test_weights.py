@@ -7,13 +7,16 @@ from costcalc.calculators.parameters import parameters
 from costcalc.calculators.weights import (
     MOST_BITS,
     WeightFormat,
+    bits_format,
     vector_parameters,
     weight_bytes,
     weight_format,
     weight_formats,
+    weight_sizes,
 )
 from costcalc.dtypes import ALIASES, DTYPES, FILE_MIXES, WEIGHT_BLOCKS
 from costcalc.errors import CostcalcError
+from costcalc.inventory import Inventory, Weight
 
 BITS = {
     # 8 x bytes of a block / its values
@@ -81,6 +84,23 @@ def test_too_few_bits_and_too_many_are_refused(word):
         weight_format(word)
     assert caught.value.what == f"'{word}' is not between 0 and {MOST_BITS} bits"
     assert caught.value.hint == "such as 4.82bits"
+
+
+@pytest.mark.parametrize("word", ["4.82", " 4.82BITS ", "4.82 bpw"])
+def test_bits_for_an_option(word):
+    assert bits_format(word, name="--bits") == weight_format("4.82bits")
+
+
+@pytest.mark.parametrize("word", ["bf16", "q4_k_m", "", "-1", "4.82x"])
+def test_an_option_for_bits_takes_no_name(word):
+    with pytest.raises(CostcalcError) as caught:
+        bits_format(word, name="--bits")
+    assert (caught.value.what, caught.value.hint) == (f"'{word}' is not a number of bits", "--bits 4.82")
+
+
+def test_an_option_for_bits_has_the_same_limits():
+    with pytest.raises(CostcalcError, match="is not between 0 and 128 bits"):
+        bits_format("129", name="--bits")
 
 
 @pytest.mark.parametrize(
@@ -162,6 +182,13 @@ def test_published_quantised_files():
     assert f"{weight_bytes(load('7b').inventory, weight_format('q4_k_m')).value / 2**30:.2f}" == "3.80"
 
 
+def test_sizes_in_several_formats(small):
+    forms = [weight_format(word) for word in ("q4_k_m", "4.82bits", "bf16")]
+    sizes = weight_sizes(small(), forms)
+    assert list(sizes) == ["q4_k_m", "4.82 bits", "bf16"]
+    assert list(sizes.values()) == [weight_bytes(small(), form) for form in forms]
+
+
 def test_twice_the_bits_are_twice_the_bytes(small):
     narrow, wide = (weight_bytes(small(), weight_format(word)).value for word in ("8bits", "16bits"))
     assert wide == 2 * narrow
@@ -177,7 +204,9 @@ def test_vectors_are_gains_and_biases(small):
     assert vector_parameters(more) == 7 * 13 + 3 * 63 + 19
     # GPT-2: 25 norms of 2 D, and biases 4 D + 5 D a layer, D = 768
     assert vector_parameters(load("gpt2").inventory) == 25 * 2 * 768 + 12 * 9 * 768
-    # a buffer is no parameter
+    # what stands beside the total is not counted
+    extra = Inventory((Weight("extra.norm", {"D": 13}, role="extra"), Weight("norm", {"D": 5}, role="frozen")), {})
+    assert vector_parameters(extra) == 5
     assert vector_parameters(small(positions={"kind": "sinusoidal", "stored": "buffer", "length": 11})) == 7 * 13
 
 
