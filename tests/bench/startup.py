@@ -43,6 +43,12 @@ COMMANDS = {
     "flops 8b --seq-len 8k": 1.30,
     "kv 7b 8b --context 8k": 1.30,
     "compare gpt2 7b 8b": 1.30,
+    "attention 8b": 1.30,
+    "train 8b --tokens 15T": 1.30,
+    "weights 8b": 1.30,
+    "fits 8b --memory 80GiB": 1.30,
+    "explain 8b kv_cache": 1.30,
+    "presets": 1.30,
     "--help": 1.00,
     "kv --help": 1.00,
 }
