@@ -142,6 +142,11 @@ def test_parameters_worked_out():
         "buffers": 51,
         "extra_parameters": 338,
     }
+    assert list(figures) == [
+        *("total_parameters", "embedding_parameters", "active_parameters", "looked_up_parameters"),
+        *("trainable_parameters", "buffers", "extra_parameters", "non_embedding_parameters"),
+        *("active_parameters_without_input_table", "active_parameters_without_tables"),
+    ]
     assert figures["total_parameters"].formula.text() == "embedding + positions + layers.experts.up"
     assert figures["active_parameters"].numbers.text() == "247 + 143 + 546"
     assert figures["non_embedding_parameters"].numbers.text() == "5,031 - 390"
@@ -175,6 +180,7 @@ def test_flops_worked_out():
         "flops_per_token": 4_938,
         "train_flops": 162_954,
     }
+    assert list(figures) == list(FLOPS)
     assert figures["forward_flops"].numbers.text() == "6,072 + 28,512 + 19,734"
     assert figures["flops_per_token"].formula.text() == "forward_flops / (B·T)"
     assert figures["train_flops"].numbers.text() == "3·54,318"
@@ -234,6 +240,8 @@ def test_the_formulas_of_a_cache():
     assert figures["kv_cache_bytes"].formula.text() == "ceil(kv_cache_elements·34 / 32)"
     assert figures["kv_cache_bytes"].numbers.text() == "ceil(680·34 / 32)"
     assert figures["kv_cache_bytes"].source == "q8_0: 34 bytes for 32 values, 8.5 bits each"
+    assert list(figures) == list(CACHE)
+    assert figures["kv_bytes_per_token"].formula.text() == "kv_cache_bytes_next - kv_cache_bytes"
     assert figures["kv_bytes_per_token"].numbers.text() == "755 - 723"  # 24,140 / 32 = 754.4 less 722.5
     plain = cache_figures(Inventory((KEYS, NEAR), {}), 11)
     assert plain["kv_cache_bytes"].formula.text() == "kv_cache_elements·2"
