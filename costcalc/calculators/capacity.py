@@ -71,7 +71,9 @@ def pool_of_blocks(inventory: Inventory, blocks: int, *, paging: Paging, dtype: 
 def capacity(inventory: Inventory, pool: Figure, context: int, *, dtype: str, paging: Paging | None = None) -> Capacity:
     """Conversations of `context` tokens in a pool of bytes; `paging` gives the engine-reserved answer."""
     held = inventory if paging is None else paged(inventory, paging)
-    way, source, prefix = ("architectural", LEDGER, "") if paging is None else ("engine_reserved", PAGING, "engine_")
+    way, source, prefix = (
+        ("architectural", LEDGER, "conversation_") if paging is None else ("engine_reserved", PAGING, "engine_")
+    )
     conversation = cache_figures(held, context, dtype=dtype, prefix=prefix)[f"{prefix}kv_cache_bytes"]
     conversation = conversation.named(f"{way}.bytes_per_conversation")
     both = {pool.name: pool, conversation.name: conversation}

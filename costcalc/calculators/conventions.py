@@ -106,6 +106,7 @@ class Rule:
 P, t, S, L, D, N, H, V = symbols("P t S L D N H V")
 P_NON_EMBEDDING, P_LAYERS, P_MATRICES = symbols("P_non_embedding P_layers P_matrices")
 THUMB = "the textbook rule: 2 FLOPs a weight and token forward, 3 times that for training, 16-bit caches"
+PARTS = "the weights' part is what is left of the rule where a sequence has no length, the core's is the rest"
 KAPLAN = "Kaplan et al., arXiv 2001.08361"
 MEGATRON = "Narayanan et al., arXiv 2104.04473, section 5"
 RULES = (
@@ -253,5 +254,31 @@ def _ruled(rule: Rule, given: dict[str, Figure | Number]) -> Convention:
         return Convention(rule.name, None, None, None, rule.why, said)
     used = {name: given[name] for name in rule.formula.symbols()}
     total = Figure(rule.name, "FLOPs", rule.formula, used, source=rule.source, status=ESTIMATE)
-    weights = Figure("", "FLOPs", rule.formula, {**used, "S": 0}).value
-    return Convention(rule.name, total, weights, total.value - weights, rule.why)
+    weights, core = _parts(total)
+    return Convention(rule.name, total, weights.value, core.value, rule.why)
+
+
+def _parts(total: Figure) -> tuple[Figure, Figure]:
+    """The weights' part, of a rule what is left where a sequence has no length, and the attention core's, the rest."""
+    if total.expression is None:
+        weights, core = total.terms
+        return weights, core
+    shortest = {name: 0 if name == "S" else value for name, value in total.values.items()}
+    weights = Figure(f"{total.name}.weight_flops", "FLOPs", total.expression, shortest, source=PARTS, status=ESTIMATE)
+    rest = symbol(total.name) - symbol(weights.name)
+    both = {total.name: total, weights.name: weights}
+    return weights, Figure(f"{total.name}.attention_flops", "FLOPs", rest, both, source=PARTS, status=ESTIMATE)
+
+
+def convention_figures(ways: list[Convention]) -> Figures:
+    """Each total by its convention's name, and below that name its parts and its ratio to the first, exact, one."""
+    figures: Figures = {}
+    totals = [way.total for way in ways if way.total is not None]
+    for total in totals:
+        weights, core = _parts(total)
+        quotient, both = symbol(total.name) / symbol(totals[0].name), {each.name: each for each in (total, totals[0])}
+        figures[total.name] = total
+        figures[f"{total.name}.weight_flops"] = weights
+        figures[f"{total.name}.attention_flops"] = core
+        figures[f"{total.name}.ratio_to_exact"] = Figure(f"{total.name}.ratio_to_exact", "", quotient, both)
+    return figures

@@ -13,7 +13,7 @@ from costcalc.calculators.parameters import HELD, trained_weights
 from costcalc.calculators.terms import cached_term, matmul_term, weight_term
 from costcalc.dtypes import DTYPES, bits_said, canonical_dtype
 from costcalc.expression import Number, ceil_quotient, symbol, symbols
-from costcalc.inventory import Cached, Inventory, Weight, Workload
+from costcalc.inventory import Cached, Inventory, Weight, Workload, group_of
 
 Figures = dict[str, Figure]
 COUNTED_ONCE = "every weight once, tied tables too: Kaplan et al., arXiv 2001.08361, section 2.1"
@@ -52,6 +52,20 @@ def parameter_figures(inventory: Inventory, *, trained_layers: Iterable[int] | N
         below = {part: figures[part] for part in formula.symbols()}
         figures[name] = Figure(name, "parameters", formula, below, source=COUNTED_ONCE)
     return figures
+
+
+def layer_figures(inventory: Inventory) -> Figures:
+    """What one layer of each group holds, by the group's path: the layers of `costcalc params --by layer`."""
+    layers_of = inventory.layers_of
+    held: dict[str, list[Figure]] = {group: [] for group in layers_of}
+    for weight in inventory.weights:
+        group = group_of(weight.path, layers_of)
+        if group is not None and weight.role in HELD:
+            single = weight._replace(times=weight.times // layers_of[group])
+            held[group].append(weight_term(single).of("one layer"))
+    return _by_name(
+        *(Figure(group, "parameters", terms=tuple(terms), source=COUNTED_ONCE) for group, terms in held.items())
+    )
 
 
 def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") -> Figures:

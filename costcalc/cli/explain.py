@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from costcalc.architecture import Architecture
-from costcalc.calculators.attention import attention_figures
 from costcalc.calculators.conventions import conventions
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.weights import weight_formats, weight_sizes
-from costcalc.calculators.workings import Figures, flop_figures
+from costcalc.calculators.weights import WeightFormat, weight_format, weight_formats, weight_sizes
+from costcalc.calculators.workings import Figures, flop_figures, layer_figures
 from costcalc.cli.emit import emit
 from costcalc.cli.fits import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.flops import new_tokens
@@ -39,13 +38,15 @@ from costcalc.cli.options import (
     complete_model,
 )
 from costcalc.cli.pages import page_figures
-from costcalc.cli.working import explained
+from costcalc.cli.train import train_figures
+from costcalc.cli.weights import weight_figures
+from costcalc.cli.working import explained, stated, value_cell
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Workload
-from costcalc.report import Quantity, Report, Row, Table
+from costcalc.report import Report, Row, Table
 from costcalc.sources import load
-from costcalc.units import parse_count, parse_length
+from costcalc.units import parse_bytes, parse_count, parse_length
 
 ALIASES = {
     "parameters": "total_parameters",
@@ -71,7 +72,7 @@ ALIASES = {
     "conversations": "engine_reserved.conversations",
 }
 """What people call a number, and the key that it has in the JSON."""
-NEEDS_MEMORY = ("pool_bytes", "architectural.", "engine_reserved.", "reserve_bytes", "memory_bytes")
+NEEDS_MEMORY = ("pool_bytes", "architectural.", "engine_reserved.", "reserve_bytes", "memory_bytes", "left_bytes")
 
 Model = Annotated[
     str,
@@ -120,14 +121,17 @@ def run(
     """
     del version, debug
     loaded = load(model)
+    if loaded.context_length is None:  # one of the two is enough
+        context, seq_len = context or seq_len, seq_len or context
     length = context_or_own(loaded, context)
     sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
-    workload = Workload(sequences, new_tokens(loaded, seq_len), past, counting=counting, logits=logits)
     question = Question(
-        workload=workload,
+        workload=Workload(sequences, new_tokens(loaded, seq_len), past, counting=counting, logits=logits),
         context=length,
         dtype=canonical_dtype(dtype),
-        train_tokens=workload.tokens if tokens is None else parse_count(tokens, name="--tokens"),
+        train_tokens=None if tokens is None else parse_count(tokens, name="--tokens"),
+        weights=weight_format(weights),
+        memory_bytes=None if memory is None else parse_bytes(memory, name="--memory"),
     )
     known = _known(loaded, question)
     if memory is not None or blocks is not None:
@@ -144,20 +148,25 @@ class Question:
     workload: Workload
     context: int
     dtype: str
-    train_tokens: int
+    train_tokens: int | None
+    weights: WeightFormat
+    memory_bytes: int | None
 
 
 def _known(model: Architecture, question: Question) -> Figures:
     """Every number by its key, those of `costcalc kv` for the batch that was asked for."""
     inventory, workload = model.inventory, question.workload
-    ways = conventions(inventory, question.train_tokens, workload.new_tokens)
-    sizes = weight_sizes(inventory, weight_formats()).values()
+    tokens = workload.tokens if question.train_tokens is None else question.train_tokens
+    training = train_figures(conventions(inventory, tokens, workload.new_tokens), tokens, workload.new_tokens)
+    if question.train_tokens is None:  # then it is a training step that is asked for, as of `flops`
+        del training["train_flops"]
+    sizes = weight_sizes(inventory, [question.weights, *weight_formats()])
     return {
-        **attention_figures(inventory, question.context, counting=workload.counting, dtype=question.dtype),
-        **page_figures(inventory, question.context, question.dtype, batch=workload.batch),
+        **page_figures(inventory, question.context, question.dtype, batch=workload.batch, counting=workload.counting),
         **flop_figures(inventory, workload),
-        **{way.name: way.total for way in ways if way.total is not None},
-        **{size.name: size for size in sizes},
+        **layer_figures(inventory),
+        **training,
+        **weight_figures(sizes, question.memory_bytes),
     }
 
 
@@ -179,11 +188,11 @@ def _found(word: str, known: Figures) -> Figure:
 
 
 def _list(model: Architecture, known: Figures) -> Report:
-    rows = [Row(key, (Quantity(each.value, each.unit), each.unit), status=each.nature) for key, each in known.items()]
+    rows = [Row(key, (value_cell(each), each.unit), status=each.nature) for key, each in known.items()]
     data: dict[str, Any] = {
         **header("explain", model),
         "explained": [],
-        "numbers": [{"name": key, "unit": each.unit, "value": each.value} for key, each in known.items()],
+        "numbers": [{"name": key, "unit": each.unit, "value": stated(each)} for key, each in known.items()],
     }
     return Report(
         title=f"{model.name}: numbers that can be explained",

@@ -41,6 +41,7 @@ from costcalc.cli.options import (
 )
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError
+from costcalc.expression import symbol
 from costcalc.report import Cell, Measure, Quantity, Report, side_by_side
 from costcalc.units import human, parse_bytes, parse_length, several
 
@@ -167,7 +168,15 @@ def fit_figures(each: Fit) -> dict[str, Figure]:
     """The working of every number, by its key in the JSON."""
     ways = (each.architectural, each.engine)
     parts = [part for way in ways for part in (way.conversation, way.conversations, way.longest_context)]
+    parts += [_concurrency(name, way) for name, way in zip(("architectural", "engine_reserved"), ways, strict=True)]
     return {part.name: part for part in (each.weights, each.pool, *parts) if part is not None}
+
+
+def _concurrency(name: str, way: Capacity) -> Figure | None:
+    if way.conversation.value == 0:
+        return None
+    both = {figure.name: figure for figure in (way.pool, way.conversation)}
+    return Figure(f"{name}.concurrency", "", symbol(way.pool.name) / symbol(way.conversation.name), both)
 
 
 def _report(names: list[str], found: list[Fit]) -> Report:

@@ -68,15 +68,15 @@ def explain_numbers(names: list[str], figures: list[Any], data: list[dict[str, A
 
     A number that its working does not give would be our bug, and is never printed.
     """
-    from costcalc.cli.working import explained  # noqa: PLC0415 - a report without --explain needs none of it
+    from costcalc.cli.working import explained, stated  # noqa: PLC0415 - a report without --explain needs none of it
 
     asked: dict[str, list[Any]] = {}
     for name, known, numbers in zip(names, figures, data, strict=True):
         wanted = {key: value for key, value in _flat(numbers).items() if key in known and value}
         for key, value in wanted.items():
-            if known[key].value != value:
-                raise AssertionError(f"{key} is {value:,}, but its working gives {known[key].value:,}")
-        asked[name] = [known[key] for key in wanted]
+            if stated(known[key]) != value:
+                raise AssertionError(f"{key} is {value:,}, but its working gives {stated(known[key]):,}")
+        asked[name] = list({known[key].name: known[key] for key in wanted}.values())
     return explained(asked)
 
 

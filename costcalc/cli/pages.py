@@ -14,11 +14,16 @@ RENAMED = {"next_token_flops": "next_token_forward_flops"}
 """What the page calls otherwise than `costcalc attention` does."""
 
 
-def page_figures(inventory: Inventory, context: int, dtype: str, *, batch: int = 1) -> Figures:
-    """Every number of the page by its key in the JSON."""
+def page_figures(
+    inventory: Inventory, context: int, dtype: str, *, batch: int = 1, counting: str = "attended"
+) -> Figures:
+    """Every number of the page by its key in the JSON, and those of `costcalc attention` and `costcalc kv` beside it.
+
+    The page itself has a batch of 1 and attended pairs; dtype is that of the cache and of the score matrices.
+    """
     figures = {
         **parameter_figures(inventory),
-        **attention_figures(inventory, context),
+        **attention_figures(inventory, context, counting=counting, dtype=dtype),
         **cache_figures(inventory, context, batch=batch, dtype=dtype),
         **rule_of_thumb_figures(inventory),
         "sequence_6nd_flops": six_nd_figure(inventory, context).named("sequence_6nd_flops"),

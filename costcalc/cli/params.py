@@ -63,7 +63,7 @@ def run(
     data = [with_note(_data(model, count, by), note) for model, count, note in zip(loaded, counted, notes, strict=True)]
     if explain:
         figures = [_figures(model, layers) for model, layers in zip(loaded, trained, strict=True)]
-        report = explain_numbers(column_names(loaded), figures, data)
+        report = explain_numbers(column_names(loaded), figures, [_numbers(each) for each in data])
     else:
         report = _report(by, loaded, counted, notes, data)
     emit(report, form=form, as_json=as_json, output=output)
@@ -95,9 +95,14 @@ def _trained_note(model: Architecture, trained_layers: list[int] | None) -> str 
 
 
 def _figures(model: Architecture, trained_layers: list[int] | None) -> Any:
-    from costcalc.calculators.workings import parameter_figures  # noqa: PLC0415 - only --explain needs it
+    from costcalc.calculators.workings import layer_figures, parameter_figures  # noqa: PLC0415 - only --explain needs it
 
-    return parameter_figures(model.inventory, trained_layers=trained_layers)
+    return {**parameter_figures(model.inventory, trained_layers=trained_layers), **layer_figures(model.inventory)}
+
+
+def _numbers(data: dict[str, Any]) -> dict[str, Any]:
+    """The JSON, and each of its layers by its group; tensors are lines of every working."""
+    return {**data, **{layer["group"]: layer["parameters"] for layer in data.get("layers", [])}}
 
 
 def _report(

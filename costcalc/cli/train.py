@@ -6,15 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from costcalc.architecture import Architecture
-from costcalc.calculators.conventions import Convention, conventions, split
+from costcalc.calculators.conventions import Convention, convention_figures, conventions, split
+from costcalc.calculators.figure import Figure
+from costcalc.calculators.workings import Figures
 from costcalc.cli.emit import emit
 from costcalc.cli.flops import new_tokens
 from costcalc.cli.models import beyond_table, column_names, explain_numbers, header, load_all, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, SeqLen, TrainTokens, Version
 from costcalc.errors import CostcalcError
+from costcalc.expression import Number, symbol
 from costcalc.inventory.workload import LARGEST
 from costcalc.report import Cell, Formula, Quantity, Ratio, Report, Row, Table
 from costcalc.units import human, parse_count, several
+
+REST = "tokens_of_a_shorter_sequence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,11 @@ class Training:
     def exact(self) -> Convention:
         """What mask and windows let through."""
         return self.ways[0]
+
+    @property
+    def asked(self) -> tuple[list[Convention], int, int]:
+        """What the working of every number goes by."""
+        return self.ways, self.tokens, self.seq_len
 
 
 def run(
@@ -52,7 +62,9 @@ def run(
     found = [_training(model, count, new_tokens(model, seq_len)) for model in load_all(models)]
     names = column_names([each.model for each in found])
     if explain:
-        report = explain_numbers(names, [_figures(each) for each in found], [_totals(each) for each in found])
+        report = explain_numbers(
+            names, [train_figures(*each.asked) for each in found], [_numbers(each) for each in found]
+        )
     else:
         report = _report(names, found)
     emit(report, form=form, as_json=as_json, output=output)
@@ -64,12 +76,26 @@ def _training(model: Architecture, tokens: int, seq_len: int) -> Training:
     return Training(model, tokens, seq_len, conventions(model.inventory, tokens, seq_len))
 
 
-def _figures(each: Training) -> dict[str, Any]:
-    return {way.name: way.total for way in each.ways if way.total is not None}
+def train_figures(ways: list[Convention], tokens: int, seq_len: int) -> Figures:
+    """The working of every number: those of a convention by its name, and `.` and its key in the JSON."""
+    by_name = convention_figures(ways)
+    exact = by_name[ways[0].name]
+    given: dict[str, Figure | Number] = {"t": tokens, "S": seq_len}
+    return {
+        "sequences": Figure("sequences", "", symbol("t") // symbol("S"), given),
+        REST: Figure(REST, "tokens", symbol("t") % symbol("S"), given),
+        "train_flops": exact.named("train_flops"),
+        **by_name,
+    }
 
 
-def _totals(each: Training) -> dict[str, Any]:
-    return {way.name: way.total.value for way in each.ways if way.total is not None}
+def _numbers(each: Training) -> dict[str, Any]:
+    """The JSON, each convention below its name in the place of a list."""
+    data = _data(each)
+    for way in data.pop("conventions"):
+        data[way["name"]] = way["train_flops"]
+        data.update({f"{way['name']}.{key}": way[key] for key in ("weight_flops", "attention_flops", "ratio_to_exact")})
+    return data
 
 
 def _report(names: list[str], found: list[Training]) -> Report:
@@ -139,7 +165,7 @@ def _data(each: Training) -> dict[str, Any]:
         "tokens": each.tokens,
         "seq_len": each.seq_len,
         "sequences": whole,
-        "tokens_of_a_shorter_sequence": rest,
+        REST: rest,
         "train_flops": _total(each.exact),
         "conventions": [_convention(way, each.exact) for way in each.ways],
     }

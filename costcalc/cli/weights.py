@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from costcalc.architecture import Architecture
-from costcalc.calculators.figure import Figure
+from costcalc.calculators.figure import Figure, given
 from costcalc.calculators.weights import WeightFormat, bits_format, vector_parameters, weight_formats, weight_sizes
 from costcalc.cli.emit import emit
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, Output, Version
+from costcalc.expression import symbol
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
 from costcalc.units import gigabytes, human, parse_bytes
 
@@ -43,12 +44,28 @@ def run(
     names = column_names(loaded)
     sizes = [weight_sizes(model.inventory, formats) for model in loaded]
     if explain:
-        keyed = [{figure.name: figure for figure in found.values()} for found in sizes]
-        report = explain_numbers(names, keyed, [{key: each.value for key, each in found.items()} for found in keyed])
+        figures = [weight_figures(found, space) for found in sizes]
+        report = explain_numbers(
+            names, figures, [{key: each.value for key, each in found.items()} for found in figures]
+        )
     else:
         data = [_data(model, formats, found, space) for model, found in zip(loaded, sizes, strict=True)]
         report = _report(names, loaded, formats, sizes, space, data)
     emit(report, form=form, as_json=as_json, output=output)
+
+
+def weight_figures(sizes: dict[str, Figure], space: int | None) -> dict[str, Figure]:
+    """The working of every number, by its key in the JSON and the format: weight_bytes_q4_0, left_bytes_q4_0."""
+    figures = {size.name: size for size in sizes.values()}
+    if space is not None:
+        memory = given("memory_bytes", "bytes", space)
+        figures.update({left.name: left for left in [_left(memory, size) for size in sizes.values()]})
+    return figures
+
+
+def _left(memory: Figure, size: Figure) -> Figure:
+    name = size.name.replace("weight_bytes", "left_bytes")
+    return Figure(name, "bytes", symbol(memory.name) - symbol(size.name), {memory.name: memory, size.name: size})
 
 
 def _report(

@@ -10,7 +10,7 @@ from costcalc import __version__
 from costcalc.calculators.figure import Figure
 from costcalc.expression import Expression
 from costcalc.inventory.letters import LETTERS
-from costcalc.report import Formula, Quantity, Report, Row, Table
+from costcalc.report import Cell, Formula, Measure, Quantity, Report, Row, Table
 from costcalc.units import grouped, human
 
 
@@ -39,7 +39,7 @@ def explained(models: Mapping[str, list[Figure]]) -> Report:
     return Report(
         title="; ".join(_answer(each) for each in found),
         tables=tuple(_table(each, several=len(found) > 1) for each in found),
-        notes=(_legend(found), *_sources(found)),
+        notes=tuple(note for note in (_legend(found), *_sources(found)) if note),
         data=objects[0] if len(objects) == 1 else objects,
     )
 
@@ -48,7 +48,10 @@ def _answer(each: Explained) -> str:
     if len(each.figures) != 1:
         return f"{each.model}: {len(each.figures):,} numbers, and where they come from"
     figure = each.figures[0]
-    said, exact = human(figure.value, figure.unit), grouped(figure.value)
+    number = stated(figure)
+    if not isinstance(number, int):
+        return f"{each.model}: {figure.name} = {number:,.6f}, {figure.nature}"
+    said, exact = human(number, figure.unit), grouped(number)
     unit = "" if figure.unit in ("", "FLOPs") and said != exact else f" {figure.unit}".rstrip()
     beside = "" if said == exact else f" ({said})"
     return f"{each.model}: {figure.name} = {exact}{unit}{beside}, {figure.nature}"
@@ -59,7 +62,7 @@ def _table(each: Explained, *, several: bool) -> Table:
     rows = [
         Row(
             line.name,
-            (Formula(line.formula), Formula(line.numbers), Quantity(line.value, line.unit)),
+            (Formula(line.formula), Formula(line.numbers), value_cell(line)),
             strong=line.name in asked,
             status=line.nature,
         )
@@ -67,6 +70,18 @@ def _table(each: Explained, *, several: bool) -> Table:
     ]
     title = f"{each.model}: number" if several else "number"
     return Table(title, ("formula", "with numbers", "value"), tuple(rows), status="exact")
+
+
+def stated(figure: Figure) -> int | float:
+    """The number as JSON has it: a whole one, but for a ratio, which has no unit, to six places."""
+    exact = figure.exact_value
+    return figure.value if figure.unit or isinstance(exact, int) else round(float(exact), 6)
+
+
+def value_cell(figure: Figure) -> Cell:
+    """The same for a reader."""
+    number = stated(figure)
+    return Quantity(number, figure.unit) if isinstance(number, int) else Measure(number, ",.6f")
 
 
 def _legend(found: list[Explained]) -> str:
@@ -105,7 +120,7 @@ def _line(line: Figure) -> dict[str, Any]:
     return {
         "name": line.name,
         "unit": line.unit,
-        "value": line.value,
+        "value": stated(line),
         "status": line.nature,
         "formula": formula if isinstance(formula, str) else formula.text(),
         "latex": None if isinstance(formula, str) else formula.latex(),

@@ -196,7 +196,7 @@ def test_the_working_of_blocks_tells_its_cache_from_that_of_a_conversation(small
     found = [capacity(small(), size, 17, dtype="bf16", paging=paging) for paging in (None, Paging())]
     values = values_by_name(figure for each in found for figure in (each.conversations, each.longest_context))
     assert values["block_kv_cache_elements", "elements"] == 960  # 16 x 60
-    assert values["kv_cache_elements", "elements"] == 1_020  # 17 x 60
+    assert values["conversation_kv_cache_elements", "elements"] == 1_020  # 17 x 60
     assert values["engine_kv_cache_elements", "elements"] == 1_920  # 32 x 60
 
 
