@@ -13,6 +13,7 @@ from costcalc.cli.meant import COMMAND_SYNONYMS, OPTION_SYNONYMS, command_hint, 
         ("flop", "flops"), ("FLOPS", "flops"), ("kv-cache", "kv"), ("kv_cache", "kv"), ("KVCache", "kv"),
         ("cache", "kv"), ("memory", "kv"), ("diff", "compare"), ("vs", "compare"), ("info", "show"),
         ("check", "verify"),
+        ("formula", "explain"), ("fit", "fits"), ("training", "train"), ("quantize", "weights"),
         ("models", "presets"), ("list", "presets"), ("shema", "schema"), ("version", "--version"), ("help", "--help"),
     ],
 )  # fmt: skip
