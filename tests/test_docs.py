@@ -59,14 +59,14 @@ def test_a_page_shows_an_error() -> None:
 
 
 def test_listed_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every line `costcalc ...` of every page, with the README's own YAML as my.yaml."""
+    """Every line `costcalc ...` of a plain code block of every page, with the README's own YAML as my.yaml."""
     yaml = re.search(r"```yaml\n(.*?)```", README, re.DOTALL)
     assert yaml is not None
     (tmp_path / "my.yaml").write_text(yaml[1], "utf-8")
     monkeypatch.chdir(tmp_path)
-    lines = [
-        line for page in PAGES for line in re.findall(r"^costcalc ([^#\n]*)", page.read_text("utf-8"), re.MULTILINE)
-    ]
+    texts = (re.sub(r"^```\w+\n.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.M) for page in PAGES)
+    blocks = [block for text in texts for block in re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.M)]
+    lines = [line for block in blocks for line in re.findall(r"^costcalc ([^#\n]*)", block, re.MULTILINE)]
     assert len(lines) >= 12
     for line in lines:
         assert run(line.split()) == 0, line
