@@ -1,11 +1,14 @@
 import re
 from dataclasses import fields
+from fractions import Fraction
 
 import pytest
 
 from costcalc import load
 from costcalc.calculators.conventions import (
+    PARTS,
     RULES,
+    convention_figures,
     conventions,
     rule_of_thumb,
     rule_of_thumb_figures,
@@ -254,6 +257,35 @@ def test_how_conventions_read(small, values_by_name):
     assert values["core_attended", "FLOPs"] == 3 * values["attended_attention_flops", "FLOPs"] + 6_480
     core = next(figure for figure in found["exact_attended"].lineage() if figure.name == "core_attended")
     assert core.formula.text() == "3·(attended_attention_flops + attended_rest_attention_flops)"
+
+
+def test_the_working_of_parts_and_ratios(small, values_by_name):
+    found = conventions(small(), 77, 11)
+    figures = convention_figures(found)
+    values_by_name(figures.values())
+    assert list(figures) == [
+        f"{each.name}{part}" for each in found for part in ("", ".weight_flops", ".attention_flops", ".ratio_to_exact")
+    ]
+    for each in found:
+        parts = [figures[f"{each.name}.{part}_flops"] for part in ("weight", "attention")]
+        assert [part.value for part in parts] == [each.weight_flops, each.core_flops]
+        assert {part.unit for part in parts} == {"FLOPs"}
+        ratio = figures[f"{each.name}.ratio_to_exact"]
+        assert (ratio.exact_value, ratio.unit) == (Fraction(each.total.value, 3_387_846), "")
+        assert ratio.nature == each.total.nature
+        assert ratio.name == f"{each.name}.ratio_to_exact"
+    palm, core = figures["palm.weight_flops"], figures["palm.attention_flops"]
+    assert (palm.numbers.text(), palm.source, palm.status) == ("(6·6,591 + 12·3·6·5·0)·77", PARTS, "estimate")
+    assert (core.formula.text(), core.source, core.status) == ("palm - palm.weight_flops", PARTS, "estimate")
+    assert figures["palm.ratio_to_exact"].numbers.text() == "3,959,802 / 3,387,846"
+    assert figures["exact_attended.weight_flops"].name == "weights_attended"
+
+
+def test_what_has_no_total_has_no_working(small):
+    layers = [{"attention": {"heads": 6, "head_dim": 5}}, {"attention": {"heads": 7, "head_dim": 5}}]
+    figures = convention_figures(conventions(small(layers=layers), 77, 11))
+    assert "megatron" in figures
+    assert not [name for name in figures if name.startswith(("kaplan", "palm", "chinchilla"))]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,16 @@ from costcalc import load
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.flops import flops
 from costcalc.calculators.kv_cache import kv_cache
-from costcalc.calculators.parameters import parameters
-from costcalc.calculators.workings import cache_figures, flop_figures, parameter_figures, stored
+from costcalc.calculators.parameters import layer_parameters, parameters
+from costcalc.calculators.workings import (
+    COUNTED_ONCE,
+    CURVE,
+    cache_figures,
+    flop_figures,
+    layer_figures,
+    parameter_figures,
+    stored,
+)
 from costcalc.dtypes import DTYPES, bytes_for
 from costcalc.errors import CostcalcError
 from costcalc.inventory import Cached, Context, Inventory, Logits, Matmul, Memory, Pairs, Tokens, Weight, Workload
@@ -169,6 +177,38 @@ def test_trained_layers_worked_out():
     assert parameter_figures(inventory, trained_layers=[])["trainable_parameters"].value == 0
 
 
+@pytest.mark.parametrize("model", preset_names())
+def test_what_one_layer_holds(model, values_by_name):
+    inventory = load(model).inventory
+    figures = layer_figures(inventory)
+    values_by_name([*figures.values(), *parameter_figures(inventory).values()])
+    assert {name: figure.value for name, figure in figures.items()} == layer_parameters(inventory)
+    assert all(figure.name == name and figure.unit == "parameters" for name, figure in figures.items())
+    assert {figure.source for figure in figures.values()} == {COUNTED_ONCE}
+
+
+def test_one_layer_worked_out():
+    layers = {"decoder": ("layers.near", "layers.far", "layers.near", "layers.near")}
+    near = Weight("layers.near.up", {"D": 13, "F": 7}, times=3)
+    far = Weight("layers.far.experts.up", {"E": 17, "D": 13, "F": 7}, used={"E": 2})
+    buffer = Weight("layers.near.bias", {"E": 17}, times=3, role="buffer")
+    figures = layer_figures(Inventory((TABLE, near, far, buffer, BUFFER), layers))
+    assert {name: figure.value for name, figure in figures.items()} == {"layers.near": 91, "layers.far": 1_547}
+    (term,) = figures["layers.near"].terms  # 13 x 7, of three; a buffer is no parameter
+    assert (term.name, term.numbers.text()) == ("layers.near.up (one layer)", "13·7")
+
+
+def test_a_forward_pass_names_the_parts_that_it_has():
+    def formula(*records, prefix=""):
+        figures = flop_figures(Inventory(records, {}), Workload(new_tokens=11), prefix=prefix)
+        return figures[f"{prefix}forward_flops"].formula.text()
+
+    assert formula(HEAD, SCORES, SCAN) == "weight_flops + attention_flops + modelled_flops"
+    assert formula(HEAD, SCORES, prefix="short_") == "short_weight_flops + short_attention_flops"
+    assert formula(SCAN) == "modelled_flops"
+    assert formula() == "weight_flops"  # of nothing: 0
+
+
 def test_flops_worked_out():
     # T = 11, P = 66: head 2·11·13·19 = 5,434, expand 2·11·29 = 638; 2·3·66·6·(5 + 7) = 28,512; 2·3·11·13·23 = 19,734
     figures = flop_figures(EVERYTHING, Workload(new_tokens=11))
@@ -243,6 +283,9 @@ def test_the_formulas_of_a_cache():
     assert list(figures) == list(CACHE)
     assert figures["kv_bytes_per_token"].formula.text() == "kv_cache_bytes_next - kv_cache_bytes"
     assert figures["kv_bytes_per_token"].numbers.text() == "755 - 723"  # 24,140 / 32 = 754.4 less 722.5
+    assert figures["kv_bytes_per_token"].source == CURVE
+    later = next(figure for figure in figures["kv_bytes_per_token"].lineage())
+    assert later.name == "layers.attention.k_cache (next token)"
     plain = cache_figures(Inventory((KEYS, NEAR), {}), 11)
     assert plain["kv_cache_bytes"].formula.text() == "kv_cache_elements·2"
     terms = plain["kv_cache_elements"].terms
@@ -276,6 +319,11 @@ def test_every_mixture_of_kinds_and_dtypes(records, dtype, prefix):
 def test_two_caches_side_by_side_have_names_of_their_own():
     near, far = Inventory((NEAR, STATE), {}), Inventory((KEYS, STATE), {})
     checked({**cache_figures(near, 11), **cache_figures(far, 13, prefix="engine_")})
+
+
+def test_no_encoder_unless_one_is_given():
+    assert cache_figures(EVERYTHING, 11)["cross_cache_elements"].value == 0
+    assert checked(cache_figures(EVERYTHING, 11)) == fields(kv_cache(EVERYTHING, 11), CACHE)
 
 
 def test_a_dtype_by_another_name_and_an_unknown_one():
