@@ -10,6 +10,7 @@ from costcalc.calculators.parameters import layer_parameters, parameters
 from costcalc.calculators.workings import (
     COUNTED_ONCE,
     CURVE,
+    SHARED_HEADS,
     cache_figures,
     flop_figures,
     layer_figures,
@@ -319,6 +320,22 @@ def test_every_mixture_of_kinds_and_dtypes(records, dtype, prefix):
 def test_two_caches_side_by_side_have_names_of_their_own():
     near, far = Inventory((NEAR, STATE), {}), Inventory((KEYS, STATE), {})
     checked({**cache_figures(near, 11), **cache_figures(far, 13, prefix="engine_")})
+
+
+def test_the_names_of_the_parts_of_a_mixed_cache():
+    total = cache_figures(Inventory((KEYS, STATE, CONVOLUTION), {}), 11)["kv_cache_bytes"]
+    assert total.formula.text() == "kv_cache_bytes_bf16 + kv_cache_bytes_fp32"
+    assert [part.formula.text() for part in total.terms] == [
+        "kv_cache_bytes_elements_bf16·2",
+        "kv_cache_bytes_elements_fp32·4",
+    ]
+    assert [[term.name for term in part.inputs[0].terms] for part in total.terms] == [
+        ["layers.attention.k_cache", "layers.mixer.tail"],
+        ["layers.mixer.state"],
+    ]
+    one_dtype = cache_figures(Inventory((KEYS, CONVOLUTION), {}), 11)["kv_cache_bytes"]
+    assert one_dtype.formula.text() == "kv_cache_bytes_elements·2"
+    assert one_dtype.inputs[0].source == SHARED_HEADS
 
 
 def test_no_encoder_unless_one_is_given():
