@@ -47,6 +47,7 @@ from costcalc.units import human, parse_bytes, parse_length, several
 
 NONE_FITS = 1
 """The exit code of the answer no."""
+BLOCKS_ARE_LEFT = "leave it out: an engine's blocks are what all else left, or give --memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,13 @@ class Fit:
     @property
     def fits(self) -> bool:
         """Whether at least one conversation does, by what an engine sets aside."""
-        return self.engine.conversations is None or self.engine.conversations.value > 0
+        count = self.engine.conversations
+        return self.pool.value >= 0 if count is None else count.value > 0
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether the weights are more than the whole memory."""
+        return self.weights is not None and self.weights.value > (self.question.memory_bytes or 0)
 
 
 def run(
@@ -102,6 +109,8 @@ def run(
     """
     del version, debug
     question = asked_of_memory(memory, blocks, reserve, weights, kv_dtype, block_size, window_slots)
+    if blocks is not None and question.weights != weight_format("bf16"):
+        raise CostcalcError("--weights has no part in --blocks", hint=BLOCKS_ARE_LEFT)
     found = [fit_of(model, context_or_own(model, context), question) for model in load_all(models)]
     names = column_names([each.model for each in found])
     if explain:
@@ -124,12 +133,15 @@ def asked_of_memory(
 ) -> Question:
     """The options as one question; the memory is given one way or the other."""
     if (memory is None) == (blocks is None):
-        said = "both --memory and --blocks are given" if memory else "no memory is given"
+        said = "both --memory and --blocks are given" if memory is not None else "no memory is given"
         raise CostcalcError(said, hint="--memory 80GiB, or --blocks 1952 as an engine logs them")
+    reserve_bytes = parse_bytes(reserve, name="--reserve")
+    if blocks is not None and reserve_bytes:
+        raise CostcalcError("--reserve has no part in --blocks", hint=BLOCKS_ARE_LEFT)
     return Question(
         memory_bytes=None if memory is None else parse_bytes(memory, name="--memory"),
         blocks=None if blocks is None else parse_length(blocks, name="--blocks"),
-        reserve_bytes=parse_bytes(reserve, name="--reserve"),
+        reserve_bytes=reserve_bytes,
         weights=weight_format(weights),
         kv_dtype=canonical_dtype(kv_dtype),
         paging=_paging(block_size, window_slots),
@@ -140,7 +152,10 @@ def _paging(block_size: str, window_slots: str) -> Paging:
     block = parse_length(block_size, name="--block-size")
     if window_slots.strip().lower() == "all":
         return Paging(block, honours_windows=False)
-    return Paging(block, slots=parse_length(window_slots, name="--window-slots", least=0))
+    try:
+        return Paging(block, slots=parse_length(window_slots, name="--window-slots", least=0))
+    except CostcalcError as error:
+        raise CostcalcError(error.what, hint="--window-slots takes all, or tokens such as 2k") from None
 
 
 def fit_of(model: Architecture, context: int, question: Question) -> Fit:
@@ -203,10 +218,13 @@ def _report(names: list[str], found: list[Fit]) -> Report:
 
 def _answer(name: str, each: Fit) -> str:
     count = each.engine.conversations
+    if each.pool.value < 0:
+        if not each.is_heavy:
+            return f"{name}: the weights do not fit beside what is kept free, by {human(-each.pool.value, 'bytes')}"
+        beyond = -each.pool.value - each.question.reserve_bytes
+        return f"{name}: the weights alone do not fit, by {human(beyond, 'bytes')}"
     if count is None:
         return f"{name}: holds no cache, so any number of conversations fits beside the weights"
-    if each.pool.value < 0:
-        return f"{name}: the weights alone do not fit, by {human(-each.pool.value, 'bytes')}"
     fit = "no conversation fits" if count.value == 0 else f"{several(count.value, 'conversation')} fit"
     return f"{name}: {fit if count.value != 1 else '1 conversation fits'} at {several(each.context, 'token')}"
 
@@ -229,11 +247,12 @@ def _ledger(each: Fit) -> dict[str, Cell]:
 def _answers(found: Capacity) -> dict[str, Cell]:
     count, longest = found.conversations, found.longest_context
     used = None if count is None else count.value * found.conversation.value
+    no_limit = "no limit" if found.pool.value >= 0 else "none"
     return {
         "a conversation holds": Quantity(found.conversation.value, "bytes"),
-        "conversations": "no limit" if count is None else Quantity(count.value, ""),
+        "conversations": no_limit if count is None else Quantity(count.value, ""),
         "  together": Quantity(used, "bytes"),
-        "pool / conversation": Measure(found.concurrency, ",.4f"),
+        "pool / conversation": Measure(None if count is None else found.concurrency, ",.4f"),
         "longest context of one": "no limit" if longest is None else Quantity(longest.value, "tokens"),
     }
 
@@ -252,11 +271,13 @@ def _notes(each: Fit) -> list[str]:
 def _limit(each: Fit) -> str | None:
     """The lesson's sentence, where it is true: the KV cache, not the weights, limits how many users fit."""
     count = each.engine.conversations
-    if each.weights is None or count is None:
+    if each.weights is None:
         return None
     name, weights = each.model.name, each.weights.value
     if each.pool.value < 0:
-        return f"{name}: the weights are what does not fit"
+        return f"{name}: the weights {'are what does not fit' if each.is_heavy else 'and what is kept free do not fit'}"
+    if count is None:
+        return None
     caches = (count.value + 1) * each.engine.conversation.value
     limiting = (
         "the KV cache, not the weights, limits" if caches > weights else "the weights, more than the KV cache, limit"
@@ -300,6 +321,6 @@ def _capacity(found: Capacity) -> dict[str, Any]:
     return {
         "bytes_per_conversation": found.conversation.value,
         "conversations": None if found.conversations is None else found.conversations.value,
-        "concurrency": round(found.concurrency, 6),
+        "concurrency": None if found.conversations is None else round(found.concurrency, 6),
         "longest_context": None if found.longest_context is None else found.longest_context.value,
     }
