@@ -142,7 +142,7 @@ def _cells(way: Convention, exact: Convention) -> tuple[Cell, ...]:
         Quantity(way.total.value, "FLOPs"),
         Ratio(way.total.value, _total(exact)),
         Ratio(way.weight_flops, exact.weight_flops or 0),
-        Ratio(way.core_flops, exact.core_flops or 0),
+        Ratio(way.core_flops, exact.core_flops) if exact.core_flops else None,
     )
 
 
