@@ -38,7 +38,8 @@ def run(
     Exact where each weight takes the format's bits; a file also has a header, and often keeps norms and biases wider.
     """
     del version, debug
-    formats = [*[bits_format(word, name="--bits") for word in bits or []], *weight_formats()]
+    own = dict.fromkeys(bits_format(word, name="--bits") for word in bits or [])
+    formats = [*own, *weight_formats()]
     space = None if memory is None else parse_bytes(memory, name="--memory")
     loaded = load_all(models)
     names = column_names(loaded)
