@@ -7,18 +7,14 @@ limit.
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 from rich.cells import cell_len, chop_cells
-from rich.console import Console
-from rich.table import Table as Grid
-from rich.text import Text
 
+from costcalc.report.grid import Column, Grid, drawn, styled
 from costcalc.report.report import Cell, Formula, Measure, Quantity, Ratio, Report, Table
 from costcalc.report.screen import Screen
 
-NO_LIMIT = 100_000
 BAR_WIDTH = 16
 WIDEST_NAME = 28
 LEAST_LABEL = 16
@@ -37,20 +33,27 @@ def render(report: Report, screen: Screen) -> str:
 
 def _fitted(table: Table, screen: Screen) -> list[str]:
     """The table as one block, or as several that each fit the screen."""
-    width = screen.width or NO_LIMIT
-    for stacked in (False, True):
-        grid = _grid(table, screen, stacked=stacked)
-        if _width(grid) <= width:
-            return [_drawn(grid, screen, NO_LIMIT)]
+    wide, width = _grid(table, screen, stacked=False), screen.width
+    if width is None or wide.width <= width:
+        return [drawn(wide, screen)]
+    grid = _grid(table, screen, stacked=True)
+    if grid.width <= width:
+        return [drawn(grid, screen)]
     if table.by_model and len(table.columns) > 1:
         middle = (len(table.columns) + 1) // 2
         return [block for part in _split(table, middle) for block in _fitted(part, screen)]
+    return [_folded(table, grid, screen, width)]
+
+
+def _folded(table: Table, grid: Grid, screen: Screen, width: int) -> str:
+    """The table with its words folded, or as a list where labels would have no room."""
+    from costcalc.report.folded import folded_grid, narrowest  # noqa: PLC0415 - most tables fit: rich takes long to load
+
     longest = max(cell_len(word) for row in table.rows for word in (row.label.split() or [""]))
     cells = replace(table, title="", status="", rows=tuple(replace(row, label="", status="") for row in table.rows))
-    narrowest = _console(Screen(), NO_LIMIT).measure(_grid(cells, screen, stacked=True)).minimum
-    if width - narrowest < min(longest, LEAST_LABEL):
-        return [_listed(table, screen)]
-    return [_drawn(grid, screen, width)]
+    if width - narrowest(_grid(cells, screen, stacked=True)) < min(longest, LEAST_LABEL):
+        return _listed(table, screen)
+    return folded_grid(grid, screen, width)
 
 
 def _listed(table: Table, screen: Screen) -> str:
@@ -75,27 +78,20 @@ def _split(table: Table, at: int) -> list[Table]:
 
 
 def _grid(table: Table, screen: Screen, *, stacked: bool) -> Grid:
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim" if screen.colour else "")
-    grid.add_column(Text(table.heading), overflow="fold")
-    columns: list[list[str]] = [[table.marked(row) for row in table.rows]]
+    columns = [Column(table.heading, [table.marked(row) for row in table.rows], "left", folds=True)]
     for index, name in enumerate(table.columns):
         cells = [row.cells[index] for row in table.rows]
         exact, beside = [_exact(cell, screen) for cell in cells], _beside(cells)
         is_text = all(cell is None or isinstance(cell, str | Formula) for cell in cells)
         is_bar = any(isinstance(cell, Ratio) and cell.form == "bar" for cell in cells)
-        heading = Text(name if screen.width is None else "\n".join(chop_cells(name, WIDEST_NAME)))
-        side = "left" if is_text or is_bar else "right"
-        grid.add_column(heading, justify=side, no_wrap=not is_text, overflow="fold")  # type: ignore[arg-type]
-        if stacked:
-            below = ["  ".join(filter(None, words)) for words in zip(*beside, strict=True)] or [""] * len(exact)
-            columns.append([f"{number}\n{words}".rstrip("\n") for number, words in zip(exact, below, strict=True)])
-        else:
-            columns += [exact, *beside]
-            for _ in beside:
-                grid.add_column("", justify="right", no_wrap=True)
-    for row, texts in zip(table.rows, zip(*columns, strict=True), strict=True):
-        grid.add_row(*map(Text, texts), style="bold" if row.strong and screen.colour else "")
-    return grid
+        heading = name if screen.width is None else "\n".join(chop_cells(name, WIDEST_NAME))
+        if stacked and beside:
+            below = ["  ".join(filter(None, words)) for words in zip(*beside, strict=True)]
+            exact = [f"{number}\n{words}".rstrip("\n") for number, words in zip(exact, below, strict=True)]
+            beside = []
+        columns.append(Column(heading, exact, "left" if is_text or is_bar else "right", folds=is_text))
+        columns += [Column("", words) for words in beside]
+    return Grid(columns, [row.strong for row in table.rows])
 
 
 def _exact(cell: Cell, screen: Screen) -> str:
@@ -130,30 +126,8 @@ def bar(share: float, *, unicode: bool) -> str:
 
 
 def _text(line: str, screen: Screen, style: str) -> str:
-    return _drawn(Text(line, style=style if screen.colour else "", overflow="fold"), screen, screen.width or NO_LIMIT)
+    if screen.width is None or cell_len(line) <= screen.width:
+        return styled(line, style, screen)
+    from costcalc.report.folded import folded_line  # noqa: PLC0415 - as above
 
-
-def _console(screen: Screen, width: int) -> Console:
-    return Console(
-        file=io.StringIO(),
-        width=width,
-        force_terminal=screen.colour,
-        color_system="standard" if screen.colour else None,
-        legacy_windows=False,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        _environ={},
-    )
-
-
-def _width(grid: Grid) -> int:
-    console = _console(Screen(), NO_LIMIT)
-    return console.measure(grid).maximum
-
-
-def _drawn(what: Grid | Text, screen: Screen, width: int) -> str:
-    console = _console(screen, width)
-    console.print(what)
-    drawn = console.file.getvalue()  # type: ignore[attr-defined]
-    return "".join(f"{line.rstrip()}\n" for line in drawn.splitlines())
+    return folded_line(line, style, screen, screen.width)
