@@ -154,6 +154,13 @@ def test_one_json_answer_loads_neither_numpy_nor_rich_nor_an_importer():
     assert not loaded & {"numpy", "rich", "costcalc.sources.huggingface", "costcalc.cli.show", "costcalc.report.table"}
 
 
+@pytest.mark.parametrize("words", [["kv", "--help"], ["explain", "--help"], ["kv", "8b", "--dtype", "bogus"]])
+def test_a_help_page_and_a_wrong_option_load_no_architecture(words):
+    loaded, _ = loaded_after(f"from costcalc.cli.main import run\nrun({words!r})")
+    assert f"costcalc.cli.{words[0]}" in loaded
+    assert not loaded & {"costcalc.architecture", "yaml", "rich"}
+
+
 def test_only_a_verification_that_runs_loads_numpy():
     for words in (["--help"], ["verify", "--help"], ["verify", "8b", "--format", "jsn"]):
         loaded, _ = loaded_after(f"from costcalc.cli.main import run\nrun({words!r})")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.attention import SHARES, AttentionCost, attention_cost, crossing
 from costcalc.cli.emit import emit
 from costcalc.cli.models import beyond_table, column_names, explain_numbers, header, load_all, one_or_many, with_note
@@ -16,6 +15,9 @@ from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError
 from costcalc.report import Quantity, Ratio, Report, Row, Table
 from costcalc.units import parse_length, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 USUAL = "1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1M"
 MOST_CONTEXTS = 100

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
@@ -14,6 +13,9 @@ from costcalc.cli.params import totals
 from costcalc.dtypes import bytes_for
 from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 WEIGHT_DTYPES = ("fp32", "bf16", "fp8", "q8_0", "q4_0")
 Sheet = dict[str, Cell]

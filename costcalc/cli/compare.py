@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from costcalc import __version__
-from costcalc.architecture import Architecture
 from costcalc.cli.column import WEIGHT_DTYPES, Column, column, compared, data, ratios, sheets
 from costcalc.cli.emit import emit
 from costcalc.cli.models import beyond_table, column_names, explain_numbers, load_all, with_note
@@ -17,6 +16,9 @@ from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.report import Quantity, Report, Table, side_by_side
 from costcalc.units import parse_length, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 T = TypeVar("T")
 Baseline = Annotated[

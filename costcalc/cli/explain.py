@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costcalc.architecture import Architecture
-from costcalc.calculators.conventions import conventions
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.weights import WeightFormat, weight_format, weight_formats, weight_sizes
 from costcalc.calculators.workings import Figures, flop_figures, layer_figures
 from costcalc.cli.emit import emit
 from costcalc.cli.fits import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.flops import new_tokens
-from costcalc.cli.models import context_or_own, header
+from costcalc.cli.models import context_or_own, header, load_all
 from costcalc.cli.options import (
     Batch,
     Blocks,
@@ -38,15 +36,17 @@ from costcalc.cli.options import (
     complete_model,
 )
 from costcalc.cli.pages import page_figures
-from costcalc.cli.train import train_figures
+from costcalc.cli.train import train_figures, training_ways
 from costcalc.cli.weights import weight_figures
 from costcalc.cli.working import explained, stated, value_cell
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Workload
 from costcalc.report import Report, Row, Table
-from costcalc.sources import load
 from costcalc.units import parse_bytes, parse_count, parse_length
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 ALIASES = {
     "parameters": "total_parameters",
@@ -120,7 +120,7 @@ def run(
     --dtype is the cache's. Numbers of `fits` need --memory or --blocks, as there.
     """
     del version, debug
-    loaded = load(model)
+    [loaded] = load_all([model])
     if loaded.context_length is None:  # one of the two is enough
         context, seq_len = context or seq_len, seq_len or context
     length = context_or_own(loaded, context)
@@ -137,7 +137,7 @@ def run(
     if memory is not None or blocks is not None:
         asked = asked_of_memory(memory, blocks, reserve, weights, question.dtype, block_size, window_slots)
         known.update(fit_figures(fit_of(loaded, length, asked)))
-    report = _list(loaded, known) if not numbers else explained({loaded.name: [_found(n, known) for n in numbers]})
+    report = _list(loaded, known) if not numbers else explained({loaded.name: _asked(numbers, known)})
     emit(report, form=form, as_json=as_json, output=output)
 
 
@@ -157,7 +157,7 @@ def _known(model: Architecture, question: Question) -> Figures:
     """Every number by its key, those of `costcalc kv` for the batch that was asked for."""
     inventory, workload = model.inventory, question.workload
     tokens = workload.tokens if question.train_tokens is None else question.train_tokens
-    training = train_figures(conventions(inventory, tokens, workload.new_tokens), tokens, workload.new_tokens)
+    training = train_figures(training_ways(model, tokens, workload.new_tokens), tokens, workload.new_tokens)
     if question.train_tokens is None:  # then it is a training step that is asked for, as of `flops`
         del training["train_flops"]
     sizes = weight_sizes(inventory, [question.weights, *weight_formats()])
@@ -170,21 +170,31 @@ def _known(model: Architecture, question: Question) -> Figures:
     }
 
 
+def _asked(words: list[str], known: Figures) -> list[Figure]:
+    """The numbers in the order of asking, each once, whatever names it has."""
+    found = [_found(word, known) for word in words]
+    return list({(figure.name, figure.unit): figure for figure in found}.values())
+
+
 def _found(word: str, known: Figures) -> Figure:
     """The number of this key or everyday name, or the record of this path; else refused with the nearest."""
-    folded = word.strip().lower().replace("-", "_")
-    key = folded if folded in known else ALIASES.get(folded, folded)
-    if key in known:
-        return known[key]
+    folded, by_folded = _folded(word), {_folded(key): figure for key, figure in known.items()}
+    key = folded if folded in by_folded else ALIASES.get(folded, folded)
+    if key in by_folded:
+        return by_folded[key]
     for figure in known.values():
         for below in figure.lineage():
-            if below.name.lower() == folded:
+            if _folded(below.name) == folded:
                 return below
     if key.startswith(NEEDS_MEMORY):
         raise CostcalcError(f"{key} depends on a memory", hint="add --memory 80GiB, or --blocks 1952")
     close = nearest(folded, [*known, *ALIASES], count=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "costcalc explain MODEL lists the numbers"
     raise CostcalcError(f"no report has a number called {shown(word)}", hint=hint)
+
+
+def _folded(word: str) -> str:
+    return word.strip().lower().replace("-", "_")
 
 
 def _list(model: Architecture, known: Figures) -> Report:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.capacity import Capacity, Paging, capacity, ledger, pool_of_blocks
 from costcalc.calculators.figure import Figure, given
 from costcalc.calculators.weights import WeightFormat, weight_bytes, weight_format
@@ -44,6 +43,9 @@ from costcalc.errors import CostcalcError
 from costcalc.expression import symbol
 from costcalc.report import Cell, Measure, Quantity, Report, side_by_side
 from costcalc.units import human, parse_bytes, parse_length, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 NONE_FITS = 1
 """The exit code of the answer no."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.conventions import six_nd_total
 from costcalc.calculators.flops import Flops, flops, flops_by_matmul
@@ -38,6 +37,9 @@ from costcalc.cli.options import (
 from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, side_by_side, with_shares
 from costcalc.units import human, parse_length, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 NO_TRAINING = "train_flops is null: a training pass has no past tokens and computes all logits"
 NOT_EXACT = {"6·N·D, all parameters": "estimate", "train / 6·N·D": "estimate", "modelled": "modelled"}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
@@ -22,6 +21,9 @@ from costcalc.cli.options import Batch, Context, Debug, Dtype, Explain, Format, 
 from costcalc.dtypes import canonical_dtype
 from costcalc.report import Cell, Quantity, Report, side_by_side
 from costcalc.units import human, parse_length, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 
 @dataclass(frozen=True, slots=True)

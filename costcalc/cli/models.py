@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from costcalc import __version__
-from costcalc.architecture import Architecture
 from costcalc.errors import CostcalcError
 from costcalc.report import Report
-from costcalc.sources import load
 from costcalc.units import parse_length
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 
 def load_all(words: list[str]) -> list[Architecture]:
     """The architecture of each MODEL; standard input can be read once only."""
     if words.count("-") > 1:
         raise CostcalcError("standard input (-) can be read once only", hint="give the other models as files")
+    from costcalc.sources import load  # noqa: PLC0415 - pydantic, which a help page and a wrong option need not wait for
+
     return [load(word) for word in words]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.parameters import HELD, Parameters, layer_parameters, parameters, trained_weights
 from costcalc.cli.emit import emit
@@ -18,6 +17,9 @@ from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Weight
 from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
 from costcalc.units import grouped, human, matches_printed, ranges
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 BY = ("component", "layer", "tensor")
 By = Annotated[

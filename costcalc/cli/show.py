@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.conventions import RuleOfThumb, rule_of_thumb, six_nd_total
 from costcalc.calculators.flops import Flops, flops
@@ -28,6 +27,9 @@ from costcalc.dtypes import canonical_dtype
 from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, Table, side_by_side, with_shares
 from costcalc.units import grouped, human, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 OVER = "  over 6·N·D"
 

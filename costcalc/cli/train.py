@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.conventions import Convention, convention_figures, conventions, split
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.workings import Figures
@@ -18,6 +17,9 @@ from costcalc.expression import Number, symbol
 from costcalc.inventory.workload import LARGEST
 from costcalc.report import Cell, Formula, Quantity, Ratio, Report, Row, Table
 from costcalc.units import human, parse_count, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 REST = "tokens_of_a_shorter_sequence"
 
@@ -71,9 +73,14 @@ def run(
 
 
 def _training(model: Architecture, tokens: int, seq_len: int) -> Training:
+    return Training(model, tokens, seq_len, training_ways(model, tokens, seq_len))
+
+
+def training_ways(model: Architecture, tokens: int, seq_len: int) -> list[Convention]:
+    """Every convention; more sequences than a workload can hold are refused."""
     if tokens // seq_len > LARGEST:
         raise CostcalcError(f"--tokens {tokens:,} are more than {LARGEST:,} sequences", hint="--seq-len 8k")
-    return Training(model, tokens, seq_len, conventions(model.inventory, tokens, seq_len))
+    return conventions(model.inventory, tokens, seq_len)
 
 
 def train_figures(ways: list[Convention], tokens: int, seq_len: int) -> Figures:

@@ -8,13 +8,15 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture import Architecture
 from costcalc.cli.emit import checked, emit
 from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
 from costcalc.cli.tell import tell
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
 from costcalc.units import human, ranges, several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 if TYPE_CHECKING:
     from costcalc.verification import Fault, Phase, Property, Verification

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costcalc.architecture import Architecture
 from costcalc.calculators.figure import Figure, given
 from costcalc.calculators.weights import WeightFormat, bits_format, vector_parameters, weight_formats, weight_sizes
 from costcalc.cli.emit import emit
@@ -15,6 +14,9 @@ from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, O
 from costcalc.expression import symbol
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
 from costcalc.units import gigabytes, human, parse_bytes
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture
 
 Bits = Annotated[
     list[str] | None,
