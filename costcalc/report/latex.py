@@ -5,12 +5,17 @@ It needs no package. Numbers are exact, with the human unit in brackets, as in M
 
 from __future__ import annotations
 
+import re
+
 from costcalc.report.report import Cell, Formula, Measure, Quantity, Ratio, Report, Row, Table
 from costcalc.report.screen import Screen
 
 ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     "^": r"\textasciicircum{}",
     "·": r"$\cdot$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -22,7 +27,7 @@ def render(report: Report, screen: Screen) -> str:
     del screen
     parts = [rf"\noindent\textbf{{{escaped(report.title)}}}", *map(_table, report.tables)]
     if report.notes:
-        items = "\n".join(rf"\item {escaped(note)}" for note in report.notes)
+        items = "\n".join(rf"\item {_first(escaped(note))}" for note in report.notes)
         parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
     return "\n\n".join(parts) + "\n"
 
@@ -51,7 +56,7 @@ def _row(table: Table, row: Row) -> str:
 
 
 def _line(cells: list[str]) -> str:
-    return f"{' & '.join(cells)} \\\\"
+    return f"{_first(' & '.join(cells))} \\\\"
 
 
 def _text(cell: Cell) -> str:
@@ -66,5 +71,11 @@ def _text(cell: Cell) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in which no character is a command."""
-    return "".join(ESCAPES.get(character, character) for character in text)
+    """Text in which no character is a command, and no two hyphens are a dash."""
+    plain = "".join(ESCAPES.get(character, character) for character in text)
+    return re.sub("-(?=-)", "-{}", plain)
+
+
+def _first(text: str) -> str:
+    """Text at the beginning of a row or of an item: * and [ would belong to the command in front of it."""
+    return f"{{}}{text}" if text.startswith(("*", "[")) else text
