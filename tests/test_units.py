@@ -1,7 +1,17 @@
 import pytest
 
 from costcalc.errors import CostcalcError
-from costcalc.units import grouped, human, is_printed_count, matches_printed, parse_count, parse_length, several
+from costcalc.units import (
+    gigabytes,
+    grouped,
+    human,
+    is_printed_count,
+    matches_printed,
+    parse_bytes,
+    parse_count,
+    parse_length,
+    several,
+)
 
 
 def test_digits_are_grouped_by_three():
@@ -206,3 +216,95 @@ def test_a_length_has_a_least():
     with pytest.raises(CostcalcError) as caught:
         parse_length("0", name="--batch")
     assert caught.value.what == "--batch must be at least 1, got '0'"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.00 kB"),
+        (999_996, "1.00 MB"),  # not 1000.00 kB
+        (35_276_853_248, "35.28 GB"),
+        (141_107_412_992, "141.11 GB"),
+        (2 * 10**12, "2.00 TB"),
+        (-42_508_608_164, "-42.51 GB"),
+    ],
+)
+def test_gigabytes_are_powers_of_1000(value, text):
+    assert gigabytes(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("80GiB", 85_899_345_920),  # 80 x 2^30
+        ("80GB", 80_000_000_000),
+        ("80 GB", 80_000_000_000),
+        (" 80gib ", 85_899_345_920),
+        ("80gb", 80_000_000_000),
+        ("512B", 512),
+        ("512b", 512),
+        ("0B", 0),
+        ("1KiB", 1_024),
+        ("1kB", 1_000),
+        ("1MiB", 2**20),
+        ("1MB", 10**6),
+        ("1TiB", 2**40),
+        ("1TB", 10**12),
+        ("1PiB", 2**50),
+        ("1PB", 10**15),
+        ("1.5KiB", 1_536),
+        ("79.65GiB", 85_523_536_281),  # ...281.6: the broken part of a byte is dropped
+        ("0.5B", 0),
+        ("1.005kB", 1_005),  # as floats 1004.9999999999999
+        ("1,024MiB", 2**30),
+        ("1_024MiB", 2**30),
+        ("16,060,522,496 B", 16_060_522_496),
+        ("888PiB", 888 * 2**50),
+    ],
+)
+def test_memory_has_a_unit(text, size):
+    assert parse_bytes(text, name="--memory") == size
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            " ",
+            "80",
+            "80G",
+            "80Gi",
+            "80g",
+            "GiB",
+            "80 Gi B",
+            "80Gib/s",
+            "-80GiB",
+            "+80GiB",
+            "1e3GB",
+            "80EB",
+            "80XB",
+        ),
+        *("80GiB 1", "8,0GiB", "1,5GB", "80..GiB", ".5GiB", "5.GiB", "0x5GB", "\u0668GB", "8\n0GB", "0" * 40 + "GB"),
+    ],
+)
+def test_memory_that_might_mean_several_things_is_refused(text):
+    with pytest.raises(CostcalcError) as caught:
+        parse_bytes(text, name="--reserve")
+    assert caught.value.what.endswith("is not an amount of memory")
+    assert caught.value.hint == "--reserve 80GiB, or 80GB, 512MiB, ..."
+
+
+@pytest.mark.parametrize("text", ["1001PB", "889PiB", "9" * 30 + "B"])
+def test_memory_of_more_than_a_million_million_million_bytes_is_refused(text):
+    with pytest.raises(CostcalcError) as caught:
+        parse_bytes(text, name="--memory")
+    assert caught.value.what == f"--memory '{text}' is more than 1,000,000,000,000,000,000 bytes"
+    assert caught.value.hint == "--memory 80GiB"
+
+
+@pytest.mark.parametrize("value", [0, 1, 512, 10**9 + 7, 2**40])
+def test_memory_in_bytes_is_itself(value):
+    assert parse_bytes(f"{value:,}B", name="--memory") == parse_bytes(f"{value}B", name="--memory") == value
