@@ -277,6 +277,7 @@ def test_the_working_of_parts_and_ratios(small, values_by_name):
     palm, core = figures["palm.weight_flops"], figures["palm.attention_flops"]
     assert (palm.numbers.text(), palm.source, palm.status) == ("(6·6,591 + 12·3·6·5·0)·77", PARTS, "estimate")
     assert (core.formula.text(), core.source, core.status) == ("palm - palm.weight_flops", PARTS, "estimate")
+    assert (palm.name, core.name) == ("palm.weight_flops", "palm.attention_flops")
     assert figures["palm.ratio_to_exact"].numbers.text() == "3,959,802 / 3,387,846"
     assert figures["exact_attended.weight_flops"].name == "weights_attended"
 
