@@ -5,7 +5,8 @@ import io
 
 import pytest
 
-from costcalc.report import Quantity, Ratio, Report, Row, Screen, Table, render, with_shares
+from costcalc.expression import symbols
+from costcalc.report import Formula, Measure, Quantity, Ratio, Report, Row, Screen, Table, render, with_shares
 
 
 def text_of(*tables, screen=None):
@@ -101,3 +102,28 @@ def test_how_many_times_another_number_is_a_row_of_its_own():
 def test_a_difference_has_no_plus():
     row = Row("more", (Quantity(1234, "bytes", signed=True), Quantity(-1234, "bytes", signed=True)))
     assert "s,more,bytes,1234,-1234,\n" in text_of(Table("s", ("a", "b"), (row,)))
+
+
+def test_a_formula_is_its_text_and_a_measure_has_all_its_digits():
+    layers, width = symbols("L D")
+    rows = (
+        Row("a", (Formula(3 * (layers + width)), Measure(65.04247123, ",.2f"))),
+        Row("b", (Formula("sum of 24 lines"), Measure(None, ",.2f"))),
+        Row("c", (Formula(layers - 1_024), Measure(7))),
+    )
+    assert text_of(Table("s", ("formula", "by"), rows, status="modelled")) == (
+        "section,quantity,unit,formula,by,status\n"
+        "s,a,,3·(L + D),65.04247123,modelled\n"
+        "s,b,,sum of 24 lines,,modelled\n"
+        's,c,,"L - 1,024",7,modelled\n'
+        "note,a note,,,,\n"
+    )
+
+
+def test_tables_of_different_columns_share_one_header():
+    """The widest table names its columns first; each cell stands under its own column's name."""
+    narrow = Table("one", ("b", "d"), (Row("x", (Quantity(1, ""), Quantity(2, ""))),))
+    wide = Table("two", ("a", "b", "c"), (Row("y", (Quantity(3, ""), Quantity(4, ""), Quantity(5, ""))),))
+    assert text_of(narrow, wide) == (
+        "section,quantity,unit,a,b,c,d,status\none,x,,,1,,2,\ntwo,y,,3,4,5,,\nnote,a note,,,,,,\n"
+    )

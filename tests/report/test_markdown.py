@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from costcalc.report import Quantity, Ratio, Report, Row, Screen, Table, render, with_shares
+from costcalc.expression import symbols
+from costcalc.report import Formula, Measure, Quantity, Ratio, Report, Row, Screen, Table, render, with_shares
 
 
 def text_of(*tables, title="title", notes=(), screen=None):
@@ -86,4 +87,24 @@ def test_differences_and_ratios_stand_in_the_brackets():
     )
     assert "| cache | +2,048 (+2.00 KiB) | 4,096 (4.00 KiB, x 2.00) | 7 (x 3.50) |\n" in text_of(
         Table("t", ("a", "b", "c"), (row,))
+    )
+
+
+def test_formulas_are_code_and_read_from_the_left():
+    """Words in the place of a formula are words; a column of measures is one of numbers."""
+    layers, width = symbols("L D_model")
+    rows = (
+        Row("a", (Formula(2 * layers * width), Measure(65.0425, ",.2f"))),
+        Row("b", (Formula("sum_of [24] lines"), Measure(None, ",.2f"))),
+        Row("c", (Formula(""), None)),
+        Row("d", (None, Measure(1.26e-7))),
+    )
+    assert text_of(Table("t", ("formula", "by"), rows)) == (
+        "**title**\n\n"
+        "| t | formula | by |\n"
+        "| :-- | :-- | --: |\n"
+        "| a | `2·L·D_model` | 65.04 |\n"
+        "| b | sum\\_of \\[24] lines | - |\n"
+        "| c |  |  |\n"
+        "| d |  | 1.3e-07 |\n"
     )

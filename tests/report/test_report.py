@@ -7,9 +7,12 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from costcalc.errors import CostcalcError
+from costcalc.expression import symbols
 from costcalc.report import (
     FORMATS,
     SUFFIXES,
+    Formula,
+    Measure,
     Quantity,
     Ratio,
     Report,
@@ -53,6 +56,34 @@ def test_a_ratio_of_nothing_is_nothing():
 )
 def test_a_quantity_on_one_line(quantity, said):
     assert quantity.said == said
+
+
+@pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        (Measure(None), "-"),
+        (Measure(None, ",.2f"), "-"),
+        (Measure(0), "0"),
+        (Measure(0.0), "0"),
+        (Measure(1_234), "1,234"),
+        (Measure(1.26e-7), "1.3e-07"),
+        (Measure(65.0425, ",.4f"), "65.0425"),
+        (Measure(-1234.5678, ",.2f"), "-1,234.57"),
+        (Measure(16.0, ".6g"), "16"),
+        (Measure(4.126953125, ".6g"), "4.12695"),
+        (Measure(0, ",.4f"), "0.0000"),
+    ],
+)
+def test_a_measure_for_a_reader(measure, said):
+    """Two digits, or what its spec says; a whole number has all of its digits."""
+    assert measure.said == said
+
+
+def test_a_formula_on_one_line():
+    length, width = symbols("L D")
+    assert Formula(3 * length * width**2).said == "3·L·D^2"
+    assert Formula("sum of 24 lines").said == "sum of 24 lines"
+    assert Formula("").said == ""
 
 
 def test_side_by_side_keeps_the_order_in_which_rows_appear():
@@ -116,6 +147,8 @@ def test_the_heading_says_what_the_numbers_are_and_rows_that_differ_are_marked(s
     [
         Quantity(1, "bytes"),
         Ratio(1, 2),
+        Measure(1.5, ",.2f"),
+        Formula("given"),
         side_by_side("t", [], []),
         Row("a", ("1",), status="exact"),
         Report("title", (), (), {}),

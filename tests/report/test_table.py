@@ -3,13 +3,27 @@
 import json
 import re
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
 from costcalc.cli.main import run
-from costcalc.report import Measure, Quantity, Ratio, Report, Row, Screen, Table, render, side_by_side, with_shares
+from costcalc.expression import symbols
+from costcalc.report import (
+    Formula,
+    Measure,
+    Quantity,
+    Ratio,
+    Report,
+    Row,
+    Screen,
+    Table,
+    render,
+    side_by_side,
+    with_shares,
+)
 from costcalc.report.table import bar
 
 
@@ -254,6 +268,10 @@ COMMANDS = {
     "params": ["total_parameters", "embedding_parameters", "non_embedding_parameters"],
     "params --by layer": ["total_parameters"],
     "flops --seq-len 1M": ["forward_flops", "weight_flops", "attention_flops", "train_flops"],
+    "attention --contexts 8k": [],
+    "train --tokens 15T --seq-len 8k": ["train_flops"],
+    "weights --memory 80GiB": [],
+    "fits --memory 9000GiB --context 8k": ["memory_bytes", "weight_bytes", "pool_bytes"],
     "kv --context 1M --batch 1k": ["context", "kv_cache_elements", "kv_cache_bytes", "kv_bytes_per_token"],
 }
 
@@ -384,3 +402,58 @@ def test_each_half_of_a_split_table_says_what_its_numbers_are():
 def test_a_table_without_numbers_has_its_title_alone():
     table = Table("model", ("name",), (Row("source", ("words",)),))
     assert drawn(of(table)).splitlines()[2] == "model   name"
+
+
+A, B = symbols("A B")
+FORMULAS = Table(
+    "number",
+    ("formula", "with numbers", "value", "by"),
+    (
+        Row(
+            "a",
+            (Formula(2 * A * B), Formula((2 * A * B).filled({"A": 7, "B": 1_024})), Quantity(14_336, "bytes"), None),
+        ),
+        Row(
+            "sum",
+            (Formula("sum of 24 lines"), Formula(""), Quantity(5, "bytes"), Measure(65.0425, ",.2f")),
+            strong=True,
+        ),
+    ),
+    status="exact",
+)
+
+
+def test_formulas_read_from_the_left():
+    assert drawn(of(FORMULAS)) == (
+        "the answer\n"
+        "\n"
+        "number (exact)  formula          with numbers   value                by\n"
+        "a               2·A·B            2·7·1,024     14,336  14.00 KiB\n"
+        "sum             sum of 24 lines                     5             65.04\n"
+    )
+
+
+def test_a_formula_folds_and_nothing_of_it_is_cut():
+    first, second, third = symbols(
+        "decoder.layers.attention.k_0 decoder.layers.attention.k_1 decoder.layers.attention.k_2"
+    )
+    row = Row("total", (Formula(first + second + third), Quantity(8_030_261_248, "bytes")))
+    table = Table("number", ("formula", "value"), (row,))
+    whole = Counter("".join(drawn(of(table)).split()))
+    for width in range(30, 90):
+        text = drawn(of(table), width)
+        assert max(map(cell_len, text.splitlines())) <= width
+        assert "8,030,261,248" in text
+        assert not whole - Counter("".join(text.split()))
+
+
+def test_in_a_list_a_formula_stands_behind_its_columns_name():
+    text = drawn(of(FORMULAS), 30)
+    assert "a\n  formula: 2·A·B\n  with numbers: 2·7·1,024\n  value: 14,336  14.00 KiB\n" in text
+    assert "sum\n  formula: sum of 24 lines\n  value: 5\n  by: 65.04\n" in text
+
+
+def test_measures_are_right_aligned_as_their_spec_says():
+    rows = (Row("a", (Measure(65.0425, ",.4f"),)), Row("b", (Measure(-1_234.5, ",.4f"),)), Row("c", (Measure(None),)))
+    lines = drawn(of(Table("t", ("m",), rows))).splitlines()[2:]
+    assert lines == ["t            m", "a      65.0425", "b  -1,234.5000", "c            -"]
