@@ -278,7 +278,7 @@ def convention_figures(ways: list[Convention]) -> Figures:
         weights, core = _parts(total)
         quotient, both = symbol(total.name) / symbol(totals[0].name), {each.name: each for each in (total, totals[0])}
         figures[total.name] = total
-        figures[f"{total.name}.weight_flops"] = weights
-        figures[f"{total.name}.attention_flops"] = core
+        figures[f"{total.name}.weight_flops"] = weights.named(f"{total.name}.weight_flops")
+        figures[f"{total.name}.attention_flops"] = core.named(f"{total.name}.attention_flops")
         figures[f"{total.name}.ratio_to_exact"] = Figure(f"{total.name}.ratio_to_exact", "", quotient, both)
     return figures
