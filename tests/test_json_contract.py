@@ -179,3 +179,105 @@ def test_presets_and_schema_say_which_schema_they_are(output):
     assert presets["schema"] == "costcalc.presets/1"
     assert presets["presets"][0].keys() == {"name", "aliases", "total_parameters", "context_length", "source"}
     assert json.loads(output("schema"))["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+# The later commands, word for word as well; lists of many entries show the first ones.
+LATER = r"""
+$ costcalc attention gpt2 --contexts 1k --json
+{"schema": "costcalc.attention/1", "costcalc_version": "0.1.0", "model": "gpt2", "counting": "attended", "dtype": "bf16",
+ "contexts": [{"context": 1024, "next_token_forward_flops": 284812800, "next_token_attention_flops": 37748736,
+               "next_token_weight_flops": 247064064, "sequence_forward_flops": 272339828736,
+               "sequence_attention_flops": 19346227200, "sequence_weight_flops": 252993601536,
+               "score_matrix_bytes": 301989888, "score_matrix_bytes_per_layer": 25165824}],
+ "crossings": {"half_of_weights_context": {"next_token": 3352, "sequence": 6702},
+               "equal_to_weights_context": {"next_token": 6703, "sequence": 13404}}}
+
+$ costcalc train gpt2 --tokens 1M --json
+{"schema": "costcalc.train/1", "costcalc_version": "0.1.0", "model": "gpt2", "tokens": 1000000, "seq_len": 1024,
+ "sequences": 976, "tokens_of_a_shorter_sequence": 576, "train_flops": 797856322977792,
+ "conventions": [{"name": "exact_attended", "status": "exact", "train_flops": 797856322977792,
+                  "weight_flops": 741192192000000, "attention_flops": 56664130977792, "ratio_to_exact": 1.0,
+                  "formula": "weights_attended + core_attended",
+                  "source": "3 times the forward pass: weights and attention core",
+                  "why": "what the mask and the windows let through"}, ...]}
+
+$ costcalc weights gpt2 --memory 1GB --bits 3 --json
+{"schema": "costcalc.weights/1", "costcalc_version": "0.1.0", "model": "gpt2", "total_parameters": 124439808,
+ "memory_bytes": 1000000000,
+ "formats": [{"format": "3 bits", "bits_per_weight": 3.0, "weight_bytes": 46664928, "left_bytes": 953335072, "status": "exact"},
+             {"format": "fp64", "bits_per_weight": 64.0, "weight_bytes": 995518464, "left_bytes": 4481536, "status": "exact"}, ...]}
+
+$ costcalc fits gpt2 --memory 1GB --json
+{"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "kv_dtype": "bf16", "weights": "bf16",
+ "memory_bytes": 1000000000, "blocks": null, "block_size": 16, "window_slots": 0, "reserve_bytes": 0, "weight_bytes": 248879616,
+ "pool_bytes": 751120384, "fits": true,
+ "architectural": {"bytes_per_conversation": 37748736, "conversations": 19, "concurrency": 19.897895, "longest_context": 20375},
+ "engine_reserved": {"bytes_per_conversation": 37748736, "conversations": 19, "concurrency": 19.897895, "longest_context": 20368},
+ "note": "gpt2: the KV cache, not the weights, limits how many users fit: one more would make 720.00 MiB of cache beside 237.35 MiB of weights; gpt2: the memory would hold more tokens than its context_length of 1,024"}
+
+$ costcalc fits gpt2 --blocks 64 --window-slots all --json
+{"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "kv_dtype": "bf16", "weights": null,
+ "memory_bytes": null, "blocks": 64, "block_size": 16, "window_slots": null, "reserve_bytes": 0, "weight_bytes": null,
+ "pool_bytes": 37748736, "fits": true,
+ "architectural": {"bytes_per_conversation": 37748736, "conversations": 1, "concurrency": 1.0, "longest_context": 1024},
+ "engine_reserved": {"bytes_per_conversation": 37748736, "conversations": 1, "concurrency": 1.0, "longest_context": 1024}}
+
+$ costcalc explain gpt2 kv --json
+{"schema": "costcalc.explain/1", "costcalc_version": "0.1.0", "model": "gpt2", "explained": ["kv_cache_bytes"],
+ "numbers": [{"name": "decoder.layers.attention.k_cache", "unit": "elements", "value": 9437184, "status": "exact",
+              "formula": "L\u00b7B\u00b7S\u00b7K\u00b7H", "latex": "L \\, B \\, S \\, K \\, H",
+              "with_numbers": "12\u00b71\u00b71,024\u00b712\u00b764", "inputs": [], "source": null}, ...]}
+
+$ costcalc explain gpt2 --json
+{"schema": "costcalc.explain/1", "costcalc_version": "0.1.0", "model": "gpt2", "explained": [],
+ "numbers": [{"name": "total_parameters", "unit": "parameters", "value": 124439808}, ...]}
+"""  # noqa: E501 - literally
+LATER_EXAMPLES = dict(re.findall(r"\$ costcalc (.*)\n((?:.+\n)+)", LATER))
+
+
+def begins(got, wanted, *, is_cut):
+    """Whether one is the other, key by key and in order; of a list that is cut, its first entries."""
+    if isinstance(wanted, dict):
+        return list(got) == list(wanted) and all(begins(got[key], wanted[key], is_cut=is_cut) for key in wanted)
+    if is_cut and isinstance(wanted, list) and wanted and isinstance(wanted[0], dict):
+        return len(got) > len(wanted) and got[: len(wanted)] == wanted and all(map(same_keys, got[:-1], got[1:]))
+    return got == wanted and type(got) is type(wanted)
+
+
+def same_keys(one, other):
+    return [key for key in one if key != "note"] == [key for key in other if key != "note"]
+
+
+@pytest.mark.parametrize("line", LATER_EXAMPLES)
+def test_the_later_objects_are_literally_the_written_ones(output, line):
+    text = LATER_EXAMPLES[line]
+    got, wanted = json.loads(output(line)), json.loads(text.replace(", ...]", "]"))
+    if line == "explain gpt2 --json":  # which number comes first says nothing
+        got["numbers"].sort(key=lambda number: number["name"] != "total_parameters")
+    assert begins(got, wanted, is_cut=", ...]" in text), json.dumps(got)[:2000]
+
+
+@pytest.mark.parametrize("line", LATER_EXAMPLES)
+def test_several_models_give_an_array_of_the_later_objects(output, line):
+    if line.startswith("explain"):  # of one model only
+        return
+    both = json.loads(output(line.replace(" gpt2", " gpt2 gpt2")))
+    assert both == [json.loads(output(line))] * 2
+
+
+def test_a_convention_that_does_not_apply_has_nulls_and_a_note(output, tmp_path):
+    path = tmp_path / "model.yaml"
+    path.write_text("vocab_size: 19\nd_model: 13\nnorm: rmsnorm\nlayers: [{feed_forward: {d_ff: 37}}]\n")
+    data = json.loads(output(f"train {path} --tokens 7 --seq-len 7 --json"))
+    (kaplan,) = [way for way in data["conventions"] if way["name"] == "kaplan"]
+    assert list(kaplan.items())[:8] == [
+        ("name", "kaplan"),
+        ("status", "estimate"),
+        *[(key, None) for key in ("train_flops", "weight_flops", "attention_flops", "ratio_to_exact")],
+        *[(key, None) for key in ("formula", "source")],
+    ]
+    assert list(kaplan)[8:] == ["why", "note"]
+
+
+def test_trained_layers_add_a_note_and_no_key(output):
+    assert list(json.loads(output("params gpt2 --train-layers last:2 --json"))) == [*PARAMS_KEYS, "note"]
