@@ -36,7 +36,8 @@ def render(report: Report, form: str, screen: Screen) -> str:
 def known_format(word: str) -> str:
     """The format that `word` names, in any letter case; else refused with the nearest one."""
     if word.lower() not in FORMATS:
-        close = nearest(word, FORMATS)
+        suffix = f".{word.lower()}"
+        close = [SUFFIXES[suffix]] if suffix in SUFFIXES else nearest(word, FORMATS)
         hint = f"did you mean --format {close[0]}?" if close else f"--format takes one of: {', '.join(FORMATS)}"
         raise CostcalcError(f"unknown format {shown(word)}", hint=hint)
     return word.lower()
