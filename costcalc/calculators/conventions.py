@@ -1,7 +1,6 @@
 """Named rules that people use instead of an exact count; each is printed by its name, beside the exact one.
 
-P is parameters (a tied table once), t the tokens trained on, S the tokens of a sequence; L, D, N, H, V are the model's
-letters, where it has one value of each. A convention is an estimate, whatever it is called in its paper.
+A convention is an estimate, whatever it is called in its paper.
 """
 
 from __future__ import annotations
@@ -10,75 +9,14 @@ from dataclasses import dataclass
 
 from costcalc.calculators.figure import ESTIMATE, Figure
 from costcalc.calculators.flops import flops
-from costcalc.calculators.parameters import HELD, Parameters
-from costcalc.calculators.terms import cached_term, weight_term
+from costcalc.calculators.parameters import Parameters
+from costcalc.calculators.rule_of_thumb import rule_of_thumb_figures
+from costcalc.calculators.rules import RULES, Rule
 from costcalc.calculators.workings import Figures, flop_figures, parameter_figures
-from costcalc.expression import Expression, Number, symbol, symbols
-from costcalc.inventory import Cached, Inventory, Weight, Workload, group_of
+from costcalc.expression import Expression, Number, symbol
+from costcalc.inventory import Inventory, Workload
 
-
-@dataclass(frozen=True, slots=True)
-class RuleOfThumb:
-    """The textbook estimate: matrices only (no norm, no bias, no position table), 16-bit keys and values.
-
-    layer_parameters: matrices of the layers, 12·D^2 each in a plain block. embedding_parameters: vocabulary tables.
-    forward_flops_per_token: 2 x layer_parameters, which leaves out the head and the attention core.
-    """
-
-    layer_parameters: int
-    embedding_parameters: int
-    forward_flops_per_token: int
-    kv_bytes_per_token: int
-
-    @property
-    def total_parameters(self) -> int:
-        """Matrices and vocabulary tables."""
-        return self.layer_parameters + self.embedding_parameters
-
-
-def rule_of_thumb(inventory: Inventory) -> RuleOfThumb:
-    """2 FLOPs for each weight that multiplies a token in the layers, and 2 bytes for each cached number."""
-    matrices = sum(weight.used_parameters for weight in _matrices(inventory))
-    vocabulary = sum(weight.parameters for weight in _vocabulary(inventory))
-    cached = sum(record.elements(ONE_TOKEN) for record in _growing(inventory))
-    return RuleOfThumb(matrices, vocabulary, 2 * matrices, 2 * cached)
-
-
-ONE_TOKEN = Workload()
-
-
-def _matrices(inventory: Inventory) -> list[Weight]:
-    multiplied, groups = {matmul.of for matmul in inventory.matmuls}, inventory.layers_of
-    return [w for w in inventory.weights if w.role in HELD and w.path in multiplied and group_of(w.path, groups)]
-
-
-def _vocabulary(inventory: Inventory) -> list[Weight]:
-    return [w for w in inventory.weights if w.role in HELD and w.table and "V" in w.axes]
-
-
-def _growing(inventory: Inventory) -> list[Cached]:
-    return [record for record in inventory.cached if record.kind == "kv"]
-
-
-def rule_of_thumb_figures(inventory: Inventory) -> Figures:
-    """The working of `rule_of_thumb`, field by field, each under `rule_of_thumb.` and its name."""
-
-    def figure(name: str, unit: str, expression: Expression | None = None, *below: Figure) -> Figure:
-        terms, values = ((), {b.name: b for b in below}) if expression else (below, {})
-        return Figure(f"rule_of_thumb.{name}", unit, expression, values, terms, source=THUMB, status=ESTIMATE)
-
-    layers = figure("layer_parameters", "parameters", None, *(weight_term(w, used=True) for w in _matrices(inventory)))
-    tables = figure("embedding_parameters", "parameters", None, *(weight_term(w) for w in _vocabulary(inventory)))
-    kept = [cached_term(record, ONE_TOKEN).of("one token") for record in _growing(inventory)]
-    elements = figure("kv_elements_per_token", "elements", None, *kept)
-    figures = (
-        layers,
-        tables,
-        figure("total_parameters", "parameters", symbol(layers.name) + symbol(tables.name), layers, tables),
-        figure("forward_flops_per_token", "FLOPs", 2 * symbol(layers.name), layers),
-        figure("kv_bytes_per_token", "bytes", 2 * symbol(elements.name), elements),
-    )
-    return {each.name: each for each in figures}
+PARTS = "the weights' part is what is left of the rule where a sequence has no length, the core's is the rest"
 
 
 def six_nd_total(counted: Parameters, tokens: int) -> int:
@@ -91,74 +29,6 @@ def six_nd_figure(inventory: Inventory, tokens: int) -> Figure:
     total = _ruled(RULES[0], _given(inventory, tokens, 1)).total
     assert total is not None  # every model has parameters
     return total
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A convention as its paper states it: training FLOPs over t tokens in sequences of S."""
-
-    name: str
-    formula: Expression
-    source: str
-    why: str
-
-
-P, t, S, L, D, N, H, V = symbols("P t S L D N H V")
-P_NON_EMBEDDING, P_LAYERS, P_MATRICES = symbols("P_non_embedding P_layers P_matrices")
-THUMB = "the textbook rule: 2 FLOPs a weight and token forward, 3 times that for training, 16-bit caches"
-PARTS = "the weights' part is what is left of the rule where a sequence has no length, the core's is the rest"
-KAPLAN = "Kaplan et al., arXiv 2001.08361"
-MEGATRON = "Narayanan et al., arXiv 2104.04473, section 5"
-RULES = (
-    Rule(
-        "6nd_total",
-        6 * P * t,
-        f"{KAPLAN}, in the form most papers quote",
-        "charges the input table, which is only looked up; leaves out the attention core",
-    ),
-    Rule(
-        "6nd_non_embedding",
-        6 * P_NON_EMBEDDING * t,
-        f"{KAPLAN}, section 2.1",
-        "leaves out the head, which multiplies every token, and the attention core",
-    ),
-    Rule(
-        "kaplan",
-        3 * (2 * P_NON_EMBEDDING + 2 * L * S * N * H) * t,
-        f"{KAPLAN}, section 2.1 and table 1",
-        "leaves out the head; half of the rectangle as core, close to a causal mask's; knows no windows",
-    ),
-    Rule(
-        "palm",
-        (6 * P + 12 * L * N * H * S) * t,
-        "Chowdhery et al., arXiv 2204.02311, appendix B",
-        "charges the input table; the whole rectangle as core, twice a causal mask's: published MFUs use it",
-    ),
-    Rule(
-        "megatron",
-        72 * t * L * D**2 * (1 + S / (6 * D) + V / (12 * L * D)),
-        f"{MEGATRON}, without recomputation",
-        "takes 12·D^2 weights a layer and N·H = D for granted, whatever the model has; rectangle core",
-    ),
-    Rule(
-        "megatron_full_recompute",
-        96 * t * L * D**2 * (1 + S / (6 * D) + V / (16 * L * D)),
-        f"{MEGATRON}, equation 3",
-        "megatron with one more forward pass of the layers: hardware FLOPs, not model FLOPs",
-    ),
-    Rule(
-        "chinchilla",
-        3 * (2 * V * D + 2 * P_MATRICES + L * (4 * S * N * H + 3 * N * S)) * t,
-        "Hoffmann et al., arXiv 2203.15556, appendix F",
-        "charges input table and head, rectangle core and softmax; its own table A4 comes out with neither table",
-    ),
-    Rule(
-        "rule_of_thumb",
-        6 * P_LAYERS * t,
-        THUMB,
-        "matrices of the layers alone: leaves out the head and the attention core",
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,24 +50,24 @@ def conventions(inventory: Inventory, tokens: int, seq_len: int) -> list[Convent
     """Every convention for training on `tokens` tokens in sequences of `seq_len`, the exact counts first."""
     attended = _exact(inventory, tokens, seq_len, "attended")
     rectangle = _exact(inventory, tokens, seq_len, "rectangle")
-    half = (
-        attended["weights"],
-        Figure(
-            "core_half", "FLOPs", symbol("core_rectangle") / 2, {"core_rectangle": rectangle["core"]}, status=ESTIMATE
-        ),
-    )
+    both = {"core_rectangle": rectangle["core"]}
+    half = Figure("core_half", "FLOPs", symbol("core_rectangle") / 2, both, status=ESTIMATE)
     exact = [
-        _of("exact_attended", attended["weights"], attended["core"], "what the mask and the windows let through"),
-        _of("exact_rectangle", rectangle["weights"], rectangle["core"], "every query with every key it is handed"),
-        _of("half_rectangle", *half, "half of the rectangle, T^2 / 2 pairs where a causal mask has T·(T + 1) / 2"),
+        _of("exact_attended", attended, "what the mask and the windows let through"),
+        _of("exact_rectangle", rectangle, "every query with every key it is handed"),
+        _of(
+            "half_rectangle",
+            {**attended, "core": half},
+            "half of the rectangle, T^2 / 2 pairs where a causal mask has T·(T + 1) / 2",
+        ),
     ]
     given = _given(inventory, tokens, seq_len)
     return [*exact, *(_ruled(rule, given) for rule in RULES)]
 
 
-def _of(name: str, weights: Figure, core: Figure, why: str) -> Convention:
-    total = Figure(name, "FLOPs", terms=(weights, core), source="3 times the forward pass: weights and attention core")
-    return Convention(name, total, weights.value, core.value, why)
+def _of(name: str, parts: Figures, why: str) -> Convention:
+    total = Figure(name, "FLOPs", terms=tuple(parts.values()), source="3 times the forward pass, part by part")
+    return Convention(name, total, parts["weights"].value, parts["core"].value, why)
 
 
 def split(tokens: int, seq_len: int) -> tuple[int, int]:
@@ -206,7 +76,7 @@ def split(tokens: int, seq_len: int) -> tuple[int, int]:
 
 
 def _exact(inventory: Inventory, tokens: int, seq_len: int, counting: str) -> Figures:
-    """3 x weights and 3 x core of all whole sequences and of what is left over."""
+    """3 x weights and 3 x core of all whole sequences and of what is left over; scans too, where a model has any."""
     sequences, rest = split(tokens, seq_len)
     passes = [("", sequences, seq_len), ("rest_", 1, rest)]
     found = [
@@ -216,10 +86,11 @@ def _exact(inventory: Inventory, tokens: int, seq_len: int, counting: str) -> Fi
         for name, batch, length in passes
         if batch and length
     ]
-    return {
-        "weights": _tripled(f"weights_{counting}", [_ending(part, "weight_flops") for part in found]),
-        "core": _tripled(f"core_{counting}", [_ending(part, "attention_flops") for part in found]),
+    parts = {"weights": "weight_flops", "core": "attention_flops", "scans": "modelled_flops"}
+    figures = {
+        name: _tripled(f"{name}_{counting}", [_ending(each, key) for each in found]) for name, key in parts.items()
     }
+    return {name: figure for name, figure in figures.items() if figure.value or name != "scans"}
 
 
 def _ending(figures: Figures, name: str) -> Figure:
@@ -261,8 +132,7 @@ def _ruled(rule: Rule, given: dict[str, Figure | Number]) -> Convention:
 def _parts(total: Figure) -> tuple[Figure, Figure]:
     """The weights' part, of a rule what is left where a sequence has no length, and the attention core's, the rest."""
     if total.expression is None:
-        weights, core = total.terms
-        return weights, core
+        return total.terms[0], total.terms[1]
     shortest = {name: 0 if name == "S" else value for name, value in total.values.items()}
     weights = Figure(f"{total.name}.weight_flops", "FLOPs", total.expression, shortest, source=PARTS, status=ESTIMATE)
     rest = symbol(total.name) - symbol(weights.name)

@@ -11,8 +11,8 @@ from costcalc.calculators.figure import Figure
 from costcalc.calculators.weights import WeightFormat, weight_format, weight_formats, weight_sizes
 from costcalc.calculators.workings import Figures, flop_figures, layer_figures
 from costcalc.cli.emit import emit
-from costcalc.cli.fits import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.flops import new_tokens
+from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.models import context_or_own, header, load_all
 from costcalc.cli.options import (
     Batch,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from costcalc.calculators.attention import attention_figures
-from costcalc.calculators.conventions import rule_of_thumb_figures, six_nd_figure
+from costcalc.calculators.conventions import six_nd_figure
+from costcalc.calculators.rule_of_thumb import rule_of_thumb_figures
 from costcalc.calculators.weights import weight_bytes, weight_format
 from costcalc.calculators.workings import Figures, cache_figures, parameter_figures
 from costcalc.inventory import Inventory

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from costcalc.calculators.components import sum_by_component
-from costcalc.calculators.conventions import RuleOfThumb, rule_of_thumb, six_nd_total
+from costcalc.calculators.conventions import six_nd_total
 from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
+from costcalc.calculators.rule_of_thumb import RuleOfThumb, rule_of_thumb
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,

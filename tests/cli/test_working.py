@@ -13,8 +13,8 @@ from costcalc import load
 from costcalc.calculators.figure import ESTIMATE, MODELLED, Figure, given, whole
 from costcalc.calculators.weights import weight_format
 from costcalc.cli import explain as explaining
-from costcalc.cli.fits import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.main import COMMANDS
+from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.models import explain_numbers
 from costcalc.cli.working import Explained, explained, stated, value_cell
 from costcalc.dtypes import canonical_dtype

@@ -3,7 +3,7 @@
 import pytest
 
 from costcalc import load
-from costcalc.calculators.conventions import RULES
+from costcalc.calculators.rules import RULES
 from costcalc.inventory import extents
 from costcalc.inventory.extents import Extent
 from costcalc.inventory.letters import LETTERS

@@ -195,7 +195,9 @@ def test_json_has_no_nan():
         render(Report("title", (), (), {"a": math.nan}), "json", Screen())
 
 
-@pytest.mark.parametrize(("suffix", "form"), [("md", "markdown"), ("MD", "markdown"), ("tex", "latex"), ("txt", "table")])
+@pytest.mark.parametrize(
+    ("suffix", "form"), [("md", "markdown"), ("MD", "markdown"), ("tex", "latex"), ("txt", "table")]
+)
 def test_a_suffix_in_the_place_of_a_format_gets_the_format(suffix, form):
     with pytest.raises(CostcalcError) as caught:
         known_format(suffix)
