@@ -14,7 +14,7 @@ from costcalc.calculators.conventions import (
 from costcalc.calculators.flops import flops
 from costcalc.calculators.parameters import parameters
 from costcalc.calculators.rules import RULES
-from costcalc.inventory import Weight, Workload
+from costcalc.inventory import Inventory, Matmul, Tokens, Weight, Workload
 
 EXPERTS = Weight("decoder.layers.experts.up", {"E": 17, "D": 13, "F": 7}, times=3, used={"E": 2})
 TABLE = Weight("decoder.embedding", {"V": 19, "D": 13}, table=True)
