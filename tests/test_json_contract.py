@@ -198,7 +198,7 @@ $ costcalc train gpt2 --tokens 1M --json
  "conventions": [{"name": "exact_attended", "status": "exact", "train_flops": 797856322977792,
                   "weight_flops": 741192192000000, "attention_flops": 56664130977792, "ratio_to_exact": 1.0,
                   "formula": "weights_attended + core_attended",
-                  "source": "3 times the forward pass: weights and attention core",
+                  "source": "3 times the forward pass, part by part",
                   "why": "what the mask and the windows let through"}, ...]}
 
 $ costcalc weights gpt2 --memory 1GB --bits 3 --json
