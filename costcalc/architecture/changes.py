@@ -90,7 +90,7 @@ def applied(base: Architecture, *made: Change) -> Architecture:
 
     Raises `RuleError` with the rule that they break, such as heads that are no multiple of the base's kv_heads.
     """
-    data = base.model_dump(mode="json")
+    data = base.model_dump()
     for change in made:
         for path in change.paths:
             place: Any = data
@@ -103,8 +103,11 @@ def applied(base: Architecture, *made: Change) -> Architecture:
     try:
         return Architecture.model_validate(FullForm(data))
     except ValidationError as error:
-        rule = error.errors()[0].get("ctx", {}).get("error")
-        raise (rule if isinstance(rule, RuleError) else error) from None
+        for detail in error.errors():
+            rule = detail.get("ctx", {}).get("error")
+            if isinstance(rule, RuleError):
+                raise rule from None
+        raise
 
 
 def _take_names(entries: list[dict[str, Any]]) -> None:
@@ -118,16 +121,20 @@ def _fields(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
     left_out = pair.base.left_out(widths[0]), pair.other.left_out(widths[1])
     for name in type(pair.base).model_fields:
         inner = pair.under(name)
-        if name in UNCOUNTED or inner.base == inner.other:
+        if name in UNCOUNTED or inner.base == inner.other or _only_rotates(pair, name):
             continue
-        if isinstance(pair.base, Stack) and name == "layers":
+        if name == "layers":
             yield from _layers(inner, widths)
-        elif isinstance(pair.base, Stack) and name == "positions" and not (inner.base.added or inner.other.added):
-            continue  # a rotation acts in the layers, which hold it themselves
         elif isinstance(inner.base, Component) and type(inner.base) is type(inner.other):
             yield from _fields(replace(inner, field=()) if isinstance(inner.base, Stack) else inner, widths)
         elif not _says_the_default(inner, left_out[1]):
             yield _with_derived(inner, *left_out)
+
+
+def _only_rotates(pair: _Pair, name: str) -> bool:
+    """Rotations written on a stack: they act in the layers, which hold them themselves."""
+    is_stack = isinstance(pair.base, Stack) and name == "positions"
+    return is_stack and not (pair.base.positions.added or pair.other.positions.added)
 
 
 Defaults = dict[str, tuple[Any, str]]
@@ -151,7 +158,7 @@ def _layers(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
     """The fields that differ in two stacks of one structure; else the layers as a whole, unless they come out equal."""
     if _expanded(pair.base) == _expanded(pair.other):
         return
-    if _is_alike(pair.base, pair.other):
+    if _structure(pair.base) == _structure(pair.other):
         yield from _entries(pair, widths, (0,))
     else:
         yield replace(pair, layers=tuple(range(_depth(pair.base))))
@@ -177,14 +184,9 @@ def _depth(entries: Sequence[Entry]) -> int:
     return sum(e.repeat * (1 if isinstance(e, Block) else _depth(e.pattern)) for e in entries)
 
 
-def _is_alike(base: Sequence[Entry], other: Sequence[Entry]) -> bool:
-    """As many entries, and blocks and patterns at the same places."""
-    return len(base) == len(other) and all(
-        _is_alike(old.pattern, new.pattern)
-        if isinstance(old, Pattern) and isinstance(new, Pattern)
-        else type(old) is type(new)
-        for old, new in zip(base, other, strict=True)
-    )
+def _structure(entries: Sequence[Entry]) -> list[Any]:
+    """None for a block, a list for a pattern, all the way down."""
+    return [_structure(entry.pattern) if isinstance(entry, Pattern) else None for entry in entries]
 
 
 def _expanded(entries: Sequence[Entry]) -> list[Block]:
@@ -218,14 +220,14 @@ def _change(pairs: list[_Pair]) -> Change:
 
 def _said(value: Any, derived: str = "") -> Said:
     if isinstance(value, Component):
-        return Said(getattr(value, "kind", "given"), derived)
+        return Said(getattr(value, "kind", type(value).__name__))
     if isinstance(value, tuple):
         kinds = len(set(_expanded(value)))
-        return Said(f"{_depth(value):,} layers{f' of {kinds:,} kinds' if kinds > 1 else ''}", derived)
+        return Said(f"{_depth(value):,} layers{f' of {kinds:,} kinds' if kinds > 1 else ''}")
     return Said(value, derived)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
-    return value.model_dump(mode="json") if isinstance(value, Component) else value
+    return value.model_dump() if isinstance(value, Component) else value

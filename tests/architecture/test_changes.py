@@ -196,6 +196,7 @@ class TestWhatIsLeftOut:
         base = layer({"d_model": 10}, attention={"heads": 2})
         other = layer({"d_model": 20}, attention={"heads": 2, "head_dim": 10})
         assert told(base, other) == {"d_model": (10, 20)}
+        assert changes(other, base)[1].new is None  # left out, not written as the 5 that it stands for
         assert told(other, base) == {"d_model": (20, 10), "attention.head_dim": (10, (5, "d_model / heads"))}
         assert applied(other, *changes(other, base)).inventory == base.inventory
 
@@ -248,6 +249,8 @@ class TestLayers:
         outer, entry = changes(base, other)
         assert (outer.field, outer.layers) == ("pattern.repeat", (0, 1, 2, 3, 4, 5))
         assert (entry.field, entry.layers) == ("repeat", (0, 1, 3, 4))
+        assert outer.paths == (("decoder", "layers", 0, "repeat"),)
+        assert entry.paths == (("decoder", "layers", 0, "pattern", 0, "repeat"),)
         assert applied(base, outer).decoder.depth == 9
         assert applied(base, entry).decoder.depth == 8
         assert totals(applied(base, outer, entry)) == totals(other)
@@ -266,6 +269,7 @@ class TestLayers:
         assert (change.field, change.base, change.other) == ("layers", Said("3 layers"), Said(said))
         assert change.layers == (0, 1, 2)
         assert totals(applied(base, change)) == totals(other)
+        assert change.paths == (("decoder", "layers"),)
         (back,) = changes(other, base)
         assert totals(applied(other, back)) == totals(base)
 
@@ -287,11 +291,32 @@ class TestLayers:
         assert changes(made(layers=[{**LOCAL, "repeat": 4}]), made(layers=there)) == ()
 
     def test_equal_layers_may_come_apart_whatever_their_name(self, made):
-        base = made(layers=[LOCAL, GLOBAL, LOCAL])
-        other = made(layers=[LOCAL, GLOBAL, {**LOCAL, "name": "last", "feed_forward": {"d_ff": 41}}])
+        last = {**LOCAL, "name": "last", "feed_forward": {"d_ff": 41}}
+        base, other = made(layers=[LOCAL, GLOBAL, LOCAL]), made(layers=[LOCAL, GLOBAL, last])
         (change,) = changes(base, other)
         assert change.layers == (2,)
         assert totals(applied(base, change)) == totals(other)
+        base, other = (made(layers=[{"repeat": 2, "pattern": [LOCAL, GLOBAL, third]}]) for third in (LOCAL, last))
+        (change,) = changes(base, other)
+        assert change.layers == (2, 5)
+        assert totals(applied(base, change)) == totals(other)
+
+    def test_what_comes_after_a_pattern_begins_where_it_ends(self, made):
+        """Two turns of three layers, then the seventh."""
+        pattern = {"repeat": 2, "pattern": [{**LOCAL, "repeat": 2}, GLOBAL]}
+        last = {**LOCAL, "name": "last", "feed_forward": {"d_ff": 41}}
+        base = made(layers=[pattern, last])
+        other = made(layers=[pattern, {**last, "feed_forward": {"d_ff": 43}}])
+        (change,) = changes(base, other)
+        assert (change.layers, change.paths) == ((6,), (("decoder", "layers", 1, "feed_forward", "d_ff"),))
+        assert changes(base, made(layers=[LOCAL, LOCAL, GLOBAL, LOCAL, LOCAL, GLOBAL, last])) == ()
+        (change,) = changes(made(layers=[last]), made(layers=[pattern, last]))
+        assert change.other == Said("7 layers of 3 kinds")
+
+    def test_one_entry_of_another_structure_is_enough(self, made):
+        base = made(layers=[LOCAL, GLOBAL])
+        other = made(layers=[{**LOCAL, "feed_forward": {"d_ff": 41}}, {"pattern": [{**GLOBAL, "repeat": 2}]}])
+        assert told(base, other) == {"layers": ("2 layers of 2 kinds", "3 layers of 2 kinds")}
 
 
 class TestImpossibleAlone:
