@@ -1,9 +1,11 @@
 # make demo, make test: from a fresh machine, with nothing but Python and make.
-# PYTHON picks the interpreter, VENV the folder of the environment, CONSTRAINTS a file of versions to pin.
+# PYTHON picks the interpreter, VENV the folder of the environment, CONSTRAINTS a file of versions to pin, WORKERS how many
+# tests run at the same time.
 
 PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?=
+WORKERS ?= 2
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/installed
 
@@ -22,7 +24,7 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 tests: $(INSTALLED)
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(WORKERS)
 
 bench: $(INSTALLED)
 	$(BIN)/python tests/bench/startup.py
