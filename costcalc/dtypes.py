@@ -81,6 +81,7 @@ def canonical_dtype(name: str) -> str:
     if folded not in DTYPES:
         # fp4 is near fp64 in letters only: what is suggested has the same digits.
         near = [word for word in nearest(folded, [*DTYPES, *ALIASES], count=5) if digits(word) == digits(folded)]
+        near += [word for word in DTYPES if word.startswith(folded) and len(folded) > 1]  # q8 is what begins q8_0
         hint = f"did you mean {near[0]}?" if near else f"one of: {', '.join(DTYPES)}"
         raise CostcalcError(f"unknown dtype {shown(name)}", hint=hint)
     return folded

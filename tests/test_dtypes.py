@@ -194,3 +194,9 @@ def test_a_dtype_that_is_near_none_is_refused_with_all_of_them():
     with pytest.raises(CostcalcError) as caught:
         canonical_dtype("banana")
     assert caught.value.hint.startswith("one of: fp64, fp32, fp16, bf16, fp8, int8, int4, q8_0, ")
+
+
+def test_the_beginning_of_a_name_is_near_it():
+    with pytest.raises(CostcalcError) as caught:
+        canonical_dtype("q8")
+    assert caught.value.hint == "did you mean q8_0?"

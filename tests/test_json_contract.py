@@ -211,16 +211,17 @@ $ costcalc fits gpt2 --memory 1GB --json
 {"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "kv_dtype": "bf16", "weights": "bf16",
  "memory_bytes": 1000000000, "blocks": null, "block_size": 16, "window_slots": 0, "reserve_bytes": 0, "weight_bytes": 248879616,
  "pool_bytes": 751120384, "fits": true,
- "architectural": {"bytes_per_conversation": 37748736, "conversations": 19, "concurrency": 19.897895, "longest_context": 20375},
- "engine_reserved": {"bytes_per_conversation": 37748736, "conversations": 19, "concurrency": 19.897895, "longest_context": 20368},
- "note": "gpt2: the KV cache, not the weights, limits how many users fit: one more would make 720.00 MiB of cache beside 237.35 MiB of weights; gpt2: the memory would hold more tokens than its context_length of 1,024"}
+ "architectural": {"bytes_per_conversation": 37748736, "conversations": 19, "bytes_of_conversations": 717225984, "concurrency": 19.897895, "longest_context": 20375},
+ "engine_reserved": {"bytes_per_conversation": 37748736, "conversations": 19, "bytes_of_conversations": 717225984, "concurrency": 19.897895, "longest_context": 20368},
+ "note": "gpt2: the KV cache, not the weights, limits how many users fit: one more would make 720.00 MiB of cache beside 237.35 MiB of weights; gpt2: the memory would hold more tokens than its context_length of 1,024; blocks is null: the memory is given in bytes"}
 
 $ costcalc fits gpt2 --blocks 64 --window-slots all --json
 {"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "kv_dtype": "bf16", "weights": null,
  "memory_bytes": null, "blocks": 64, "block_size": 16, "window_slots": null, "reserve_bytes": 0, "weight_bytes": null,
  "pool_bytes": 37748736, "fits": true,
- "architectural": {"bytes_per_conversation": 37748736, "conversations": 1, "concurrency": 1.0, "longest_context": 1024},
- "engine_reserved": {"bytes_per_conversation": 37748736, "conversations": 1, "concurrency": 1.0, "longest_context": 1024}}
+ "architectural": {"bytes_per_conversation": 37748736, "conversations": 1, "bytes_of_conversations": 37748736, "concurrency": 1.0, "longest_context": 1024},
+ "engine_reserved": {"bytes_per_conversation": 37748736, "conversations": 1, "bytes_of_conversations": 37748736, "concurrency": 1.0, "longest_context": 1024},
+ "note": "memory_bytes, weights and weight_bytes are null: the blocks are what they left; window_slots is null: windows are ignored"}
 
 $ costcalc explain gpt2 kv --json
 {"schema": "costcalc.explain/1", "costcalc_version": "0.1.0", "model": "gpt2", "explained": ["kv_cache_bytes"],

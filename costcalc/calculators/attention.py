@@ -10,6 +10,7 @@ from costcalc.calculators.flops import Flops, flops, runs
 from costcalc.calculators.search import first_true
 from costcalc.calculators.terms import cached_term
 from costcalc.calculators.workings import CORE, Figures, flop_figures, stored
+from costcalc.expression import symbol
 from costcalc.inventory import Cached, Inventory, Workload
 
 SHARES = {"half_of_weights": (1, 2), "equal_to_weights": (1, 1)}
@@ -59,24 +60,38 @@ def passes(context: int, counting: str) -> tuple[Workload, Workload]:
 def attention_figures(
     inventory: Inventory, context: int, *, counting: str = "attended", dtype: str = "bf16"
 ) -> Figures:
-    """The keys of `costcalc attention` at one context, and where the core overtakes the weights."""
+    """The keys of `costcalc attention` at one context, the shares there, and where the core overtakes the weights."""
     last, whole = passes(context, counting)
     crossings = [_crossing_figure(inventory, share, of, counting) for share in SHARES for of in PASSES]
-    return {
+    counted = {
         **flop_figures(inventory, last, prefix="next_token_"),
         **flop_figures(inventory, whole, prefix="sequence_"),
+    }
+    shares = [_share_figure(counted, of) for of in PASSES]
+    return {
+        **counted,
+        **{figure.name: figure for figure in shares},
         **score_figures(inventory, context, dtype),
         **{figure.name: figure for figure in crossings if figure is not None},
     }
+
+
+def _share_figure(counted: Figures, of: str) -> Figure:
+    core, forward = counted[f"{of}_attention_flops"], counted[f"{of}_forward_flops"]
+    both = {figure.name: figure for figure in (core, forward)}
+    return Figure(f"{of}_attention_share", "", symbol(core.name) / symbol(forward.name), both, source=CORE)
 
 
 def _crossing_figure(inventory: Inventory, share: str, of: str, counting: str) -> Figure | None:
     found = crossing(inventory, share, of=of, counting=counting)
     if found is None:
         return None
-    part, whole = SHARES[share]
-    words = f"the first S with {of}_attention_flops >= {Fraction(part, whole)} x {of}_weight_flops"
-    return Figure(f"crossings.{share}_context.{of}", "tokens", words=words, found=found, source=CORE)
+    prefix, workload = f"{share}_{of}_", passes(found, counting)[PASSES.index(of)]
+    sides = flop_figures(inventory, workload, prefix=prefix)
+    core, weights = sides[f"{prefix}attention_flops"], sides[f"{prefix}weight_flops"]
+    words = f"the first S with {core.name} >= {Fraction(*SHARES[share])} x {weights.name}"
+    name = f"crossings.{share}_context.{of}"
+    return Figure(name, "tokens", words=words, found=found, terms=(core, weights), source=CORE)
 
 
 def score_figures(inventory: Inventory, context: int, dtype: str) -> Figures:

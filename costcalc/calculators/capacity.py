@@ -84,12 +84,17 @@ def capacity(inventory: Inventory, pool: Figure, context: int, *, dtype: str, pa
         pool=pool,
         conversation=conversation,
         conversations=conversations if conversation.value else None,
-        longest_context=None if longest is None else _longest(f"{way}.longest_context", pool, longest, source),
+        longest_context=None if longest is None else _longest(way, held, dtype, pool, longest, source),
     )
 
 
-def _longest(name: str, pool: Figure, found: int, source: str) -> Figure:
-    return Figure(name, "tokens", terms=(pool,), source=source, words=LONGEST, found=found)
+def _longest(way: str, held: Inventory, dtype: str, pool: Figure, found: int, source: str) -> Figure:
+    """The context that was found, with the caches there and a token further on, of which one fits and one does not."""
+    prefix = f"longest_{way}_"
+    below = cache_figures(held, max(found, 1), dtype=dtype, prefix=prefix)
+    sides = [below[f"{prefix}kv_cache_bytes"], below[f"{prefix}kv_bytes_per_token"]] if found else []
+    name, terms = f"{way}.longest_context", (pool, *sides)
+    return Figure(name, "tokens", terms=terms, source=source, words=LONGEST, found=found)
 
 
 def paged(inventory: Inventory, paging: Paging) -> Inventory:

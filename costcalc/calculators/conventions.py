@@ -106,15 +106,18 @@ def _tripled(name: str, parts: list[Figure]) -> Figure:
 
 def _given(inventory: Inventory, tokens: int, seq_len: int) -> dict[str, Figure | Number]:
     """What each symbol of the rules stands for in this model; a letter of several values is left out."""
-    counted = parameter_figures(inventory)
+    counted, letters = parameter_figures(inventory), inventory.letters
+    attending = sum(matmul.times for matmul in inventory.matmuls if matmul.role == "scores")
+    if attending != letters["L"]:  # a rule's L is of layers that all attend
+        del letters["L"]
     return {
-        **inventory.letters,
+        **letters,
         "P": counted["total_parameters"],
         "P_non_embedding": counted["non_embedding_parameters"],
         "P_layers": rule_of_thumb_figures(inventory)["rule_of_thumb.layer_parameters"],
         "P_matrices": flops(inventory, Workload()).weights // 2,
         "t": tokens,
-        "S": seq_len,
+        "S": min(seq_len, tokens),  # a run of fewer tokens is one shorter sequence
     }
 
 

@@ -31,7 +31,7 @@ RULES = (
         "6nd_total",
         6 * P * t,
         f"{KAPLAN}, in the form most papers quote",
-        "charges the input table, which is only looked up; leaves out the attention core",
+        "charges what multiplies nothing: tables that are only looked up, norms, biases; leaves out the attention core",
     ),
     Rule(
         "6nd_non_embedding",
@@ -49,7 +49,7 @@ RULES = (
         "palm",
         (6 * P + 12 * L * N * H * S) * t,
         "Chowdhery et al., arXiv 2204.02311, appendix B",
-        "charges the input table; the whole rectangle as core, twice a causal mask's: published MFUs use it",
+        "charges tables that are only looked up; the rectangle as core, twice a causal mask's: published MFUs use it",
     ),
     Rule(
         "megatron",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from costcalc.calculators.components import component_of
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.flops import is_training, runs
 from costcalc.calculators.parameters import HELD, trained_weights
@@ -66,6 +67,19 @@ def layer_figures(inventory: Inventory) -> Figures:
     return _by_name(
         *(Figure(group, "parameters", terms=tuple(terms), source=COUNTED_ONCE) for group, terms in held.items())
     )
+
+
+def component_figures(inventory: Inventory) -> Figures:
+    """Parameters by component, each as `component_parameters.` and its name."""
+    groups = inventory.layers_of
+    parts: dict[str, list[Weight]] = {}
+    for weight in inventory.weights:
+        if weight.role in HELD:
+            parts.setdefault(component_of(weight.path, inventory, groups), []).append(weight)
+    return {
+        f"component_parameters.{name}": _added(f"component_parameters.{name}", weights, weight_term)
+        for name, weights in parts.items()
+    }
 
 
 def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") -> Figures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ MOST_CONTEXTS = 100
 Contexts = Annotated[
     str, typer.Option("--contexts", metavar="TOKENS,...", help="Contexts to look at, such as 1k,8k,128k,1M.")
 ]
+NEVER = "a crossing is null where the core never grows so large"
 SAID = {"half_of_weights": "half as large as the weights' part", "equal_to_weights": "as large as the weights' part"}
 PASSES = {"next_token": "next token", "sequence": "whole sequence"}
 
@@ -75,7 +77,12 @@ def run(
 
 
 def parsed_contexts(text: str) -> list[int]:
-    """'1k,8k' -> [1024, 8192], in order, each once; a comma parts them, so no digits are grouped."""
+    """'1k,8k' -> [1024, 8192], in order, each once; a comma parts them, so '8,192' is refused: it may be one or two."""
+    grouped = re.search(r"(?<![\w,])\d{1,3}(?:,\d{3})+(?![\w,])", f",{text}"[1:])
+    if grouped:
+        whole = grouped[0].replace(",", "")
+        what = f"--contexts {grouped[0]} may be one length or several"
+        raise CostcalcError(what, hint=f"--contexts {whole}, or 1k,8k")
     lengths = {parse_length(word, name="--contexts") for word in text.split(",")}
     if len(lengths) > MOST_CONTEXTS:
         raise CostcalcError(f"--contexts has more than {MOST_CONTEXTS} lengths", hint=f"--contexts {USUAL}")
@@ -173,7 +180,8 @@ def _data(each: Quadratic) -> dict[str, Any]:
         "contexts": [{"context": cost.context, **_at(cost)} for cost in each.costs],
         "crossings": _crossings(each),
     }
-    return with_note(data, beyond_table(each.model, each.costs[-1].context))
+    never = None in [found for of in each.crossings.values() for found in of.values()]
+    return with_note(data, NEVER if never else None, beyond_table(each.model, each.costs[-1].context))
 
 
 def _crossings(each: Quadratic) -> dict[str, Any]:

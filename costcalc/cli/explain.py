@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costcalc.calculators.figure import Figure
+from costcalc.calculators.rules import RULES
 from costcalc.calculators.weights import WeightFormat, weight_format, weight_formats, weight_sizes
 from costcalc.calculators.workings import Figures, flop_figures, layer_figures
 from costcalc.cli.emit import emit
@@ -66,12 +67,19 @@ ALIASES = {
     "cache": "kv_cache_bytes",
     "kv_per_token": "kv_bytes_per_token",
     "6nd": "6nd_total",
-    "weights": "weight_bytes_bf16",
-    "weight_bytes": "weight_bytes_bf16",
+    "weights": "weight_bytes",
     "pool": "pool_bytes",
     "conversations": "engine_reserved.conversations",
 }
 """What people call a number, and the key that it has in the JSON."""
+ABSENT = {
+    "crossings": "the core never grows so large",
+    "train_flops": "a training pass has no past tokens and computes all logits",
+    "sequence_train_flops": "a training pass has no past tokens and computes all logits",
+    **{f"{way}.longest_context": "the cache stops growing" for way in ("architectural", "engine_reserved")},
+    **{rule.name: "the model has no single value of a letter of it, see costcalc train" for rule in RULES},
+}
+"""Numbers that a model or a question may not have, and why."""
 NEEDS_MEMORY = ("pool_bytes", "architectural.", "engine_reserved.", "reserve_bytes", "memory_bytes", "left_bytes")
 
 Model = Annotated[
@@ -88,7 +96,7 @@ Numbers = Annotated[
 ]
 Tokens = Annotated[
     str | None,
-    typer.Option("--tokens", metavar="COUNT", help="Tokens trained on, for conventions; default: one sequence."),
+    typer.Option("--tokens", metavar="COUNT", help="Tokens trained on, for conventions; default: those of the batch."),
 ]
 
 
@@ -121,12 +129,13 @@ def run(
     """
     del version, debug
     [loaded] = load_all([model])
-    if loaded.context_length is None:  # one of the two is enough
-        context, seq_len = context or seq_len, seq_len or context
-    length = context_or_own(loaded, context)
     sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
+    # One of the two is enough: the other follows.
+    length = context_or_own(loaded, context) if seq_len is None or context is not None else None
+    new = length if seq_len is None and length is not None else new_tokens(loaded, seq_len)
+    length = past + new if length is None else length
     question = Question(
-        workload=Workload(sequences, new_tokens(loaded, seq_len), past, counting=counting, logits=logits),
+        workload=Workload(sequences, new, past, counting=counting, logits=logits),
         context=length,
         dtype=canonical_dtype(dtype),
         train_tokens=None if tokens is None else parse_count(tokens, name="--tokens"),
@@ -161,32 +170,37 @@ def _known(model: Architecture, question: Question) -> Figures:
     if question.train_tokens is None:  # then it is a training step that is asked for, as of `flops`
         del training["train_flops"]
     sizes = weight_sizes(inventory, [question.weights, *weight_formats()])
+    asked = sizes[question.weights.name].named("weight_bytes")
     return {
         **page_figures(inventory, question.context, question.dtype, batch=workload.batch, counting=workload.counting),
         **flop_figures(inventory, workload),
         **layer_figures(inventory),
         **training,
         **weight_figures(sizes, question.memory_bytes),
+        asked.name: asked,
     }
 
 
 def _asked(words: list[str], known: Figures) -> list[Figure]:
     """The numbers in the order of asking, each once, whatever names it has."""
-    found = [_found(word, known) for word in words]
+    found = [figure for word in words for figure in _found(word, known)]
     return list({(figure.name, figure.unit): figure for figure in found}.values())
 
 
-def _found(word: str, known: Figures) -> Figure:
-    """The number of this key or everyday name, or the record of this path; else refused with the nearest."""
+def _found(word: str, known: Figures) -> list[Figure]:
+    """The number of this key or everyday name, or what there is of this path; else refused with the nearest."""
     folded, by_folded = _folded(word), {_folded(key): figure for key, figure in known.items()}
     key = folded if folded in by_folded else ALIASES.get(folded, folded)
     if key in by_folded:
-        return by_folded[key]
-    for figure in known.values():
-        for below in figure.lineage():
-            if _folded(below.name) == folded:
-                return below
-    if key.startswith(NEEDS_MEMORY):
+        return [by_folded[key]]
+    lines = (below for figure in known.values() for below in figure.lineage())
+    of_path = {below.unit: below for below in lines if _folded(below.name) == folded}  # its parameters, its FLOPs
+    if of_path:
+        return list(of_path.values())
+    for absent, reason in ABSENT.items() if "pool_bytes" in known or not key.startswith(NEEDS_MEMORY) else ():
+        if key == absent or key.startswith(f"{absent}."):
+            raise CostcalcError(f"{key} is null here: {reason}", hint="costcalc explain MODEL lists the numbers")
+    if key.startswith(NEEDS_MEMORY) and "pool_bytes" not in known:
         raise CostcalcError(f"{key} depends on a memory", hint="add --memory 80GiB, or --blocks 1952")
     close = nearest(folded, [*known, *ALIASES], count=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "costcalc explain MODEL lists the numbers"

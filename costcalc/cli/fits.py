@@ -9,7 +9,7 @@ import typer
 from costcalc.calculators.capacity import Capacity
 from costcalc.calculators.weights import weight_format
 from costcalc.cli.emit import emit
-from costcalc.cli.memory import BLOCKS_ARE_LEFT, Fit, asked_of_memory, fit_figures, fit_of
+from costcalc.cli.memory import BLOCKS_ARE_LEFT, Fit, Question, asked_of_memory, fit_figures, fit_of
 from costcalc.cli.models import (
     beyond_table,
     column_names,
@@ -44,6 +44,8 @@ from costcalc.units import human, several
 if TYPE_CHECKING:
     pass
 
+FOLLOW = ("pool for caches", "conversations", "  together", "pool / conversation", "longest context of one")
+"""Rows that are no more exact than the weights: all but what a conversation holds."""
 NONE_FITS = 1
 """The exit code of the answer no."""
 
@@ -86,16 +88,17 @@ def run(
 
 def _report(names: list[str], found: list[Fit]) -> Report:
     question = found[0].question
-    status = "exact" if found[0].weights is None else found[0].weights.nature
-    tables = [side_by_side("ledger", names, [_ledger(each) for each in found], strong="pool for caches", status=status)]
+    weights = found[0].weights
+    others = {} if weights is None else dict.fromkeys((*FOLLOW, _weights_of(question)), weights.nature)
+    tables = [side_by_side("ledger", names, [_ledger(each) for each in found], strong="pool for caches", others=others)]
     tables += [
-        side_by_side("architectural", names, [_answers(each.architectural) for each in found], status=status),
+        side_by_side("architectural", names, [_answers(each.architectural) for each in found], others=others),
         side_by_side(
             f"engine-reserved, blocks of {question.paging.block:,}",
             names,
             [_answers(each.engine) for each in found],
             strong="conversations",
-            status=status,
+            others=others,
         ),
     ]
     return Report(
@@ -119,6 +122,10 @@ def _answer(name: str, each: Fit) -> str:
     return f"{name}: {fit if count.value != 1 else '1 conversation fits'} at {several(each.context, 'token')}"
 
 
+def _weights_of(question: Question) -> str:
+    return f"weights, {question.weights.name}"
+
+
 def _ledger(each: Fit) -> dict[str, Cell]:
     question = each.question
     if each.weights is None:
@@ -129,27 +136,32 @@ def _ledger(each: Fit) -> dict[str, Cell]:
     return {
         "memory": Quantity(question.memory_bytes, "bytes"),
         "kept free": Quantity(-question.reserve_bytes, "bytes"),
-        f"weights, {question.weights.name}": Quantity(-each.weights.value, "bytes"),
+        _weights_of(question): Quantity(-each.weights.value, "bytes"),
         "pool for caches": Quantity(each.pool.value, "bytes"),
     }
 
 
 def _answers(found: Capacity) -> dict[str, Cell]:
     count, longest = found.conversations, found.longest_context
-    used = None if count is None else count.value * found.conversation.value
     no_limit = "no limit" if found.pool.value >= 0 else "none"
     return {
         "a conversation holds": Quantity(found.conversation.value, "bytes"),
         "conversations": no_limit if count is None else Quantity(count.value, ""),
-        "  together": Quantity(used, "bytes"),
+        "  together": Quantity(None if count is None else _together(found), "bytes"),
         "pool / conversation": Measure(None if count is None else found.concurrency, ",.4f"),
         "longest context of one": "no limit" if longest is None else Quantity(longest.value, "tokens"),
     }
 
 
+def _together(found: Capacity) -> int:
+    """The bytes of all conversations that fit."""
+    return 0 if found.conversations is None else found.conversations.value * found.conversation.value
+
+
 def _notes(each: Fit) -> list[str]:
     question = each.question
-    windows = "windows ignored" if not question.paging.honours_windows else "windows kept"
+    slots = f" and {several(question.paging.slots, 'token')} beyond each" if question.paging.slots else ""
+    windows = f"windows kept{slots}" if question.paging.honours_windows else "windows ignored"
     notes = [
         f"conversations of {several(each.context, 'token')}, cache in {question.kv_dtype}; the engine hands out blocks "
         f"of {several(question.paging.block, 'token')}, {windows}; activations only as far as kept free",
@@ -181,6 +193,8 @@ def _limit(each: Fit) -> str | None:
 def _beyond(each: Fit) -> str | None:
     longest, own = each.architectural.longest_context, each.model.context_length
     beyond = beyond_table(each.model, each.context)
+    if beyond is None and own is not None and each.context > own:
+        return f"{each.context:,} tokens are more than {each.model.name}'s context_length of {own:,}"
     if beyond is None and own is not None and (longest is None or longest.value > own):
         return f"{each.model.name}: the memory would hold more tokens than its context_length of {own:,}"
     return beyond
@@ -204,13 +218,27 @@ def _data(each: Fit) -> dict[str, Any]:
         "architectural": _capacity(each.architectural),
         "engine_reserved": _capacity(each.engine),
     }
-    return with_note(data, _limit(each), _beyond(each))
+    return with_note(data, _limit(each), _beyond(each), _null(each))
+
+
+def _null(each: Fit) -> str:
+    """Which keys do not apply, and why."""
+    blocks = each.weights is None
+    reasons = [
+        "memory_bytes, weights and weight_bytes are null: the blocks are what they left" if blocks else "",
+        "" if blocks else "blocks is null: the memory is given in bytes",
+        "" if each.question.paging.honours_windows else "window_slots is null: windows are ignored",
+        "longest_context is null: the cache stops growing" if each.engine.longest_context is None else "",
+        "conversations and concurrency are null: a conversation holds nothing" if not each.engine.conversations else "",
+    ]
+    return "; ".join(reason for reason in reasons if reason)
 
 
 def _capacity(found: Capacity) -> dict[str, Any]:
     return {
         "bytes_per_conversation": found.conversation.value,
         "conversations": None if found.conversations is None else found.conversations.value,
+        "bytes_of_conversations": None if found.conversations is None else _together(found),
         "concurrency": None if found.conversations is None else round(found.concurrency, 6),
         "longest_context": None if found.longest_context is None else found.longest_context.value,
     }

@@ -116,8 +116,17 @@ def fit_figures(each: Fit) -> dict[str, Figure]:
     """The working of every number, by its key in the JSON."""
     ways = (each.architectural, each.engine)
     parts = [part for way in ways for part in (way.conversation, way.conversations, way.longest_context)]
+    parts += [_together(way) for way in ways]
     parts += [_concurrency(name, way) for name, way in zip(("architectural", "engine_reserved"), ways, strict=True)]
     return {part.name: part for part in (each.weights, each.pool, *parts) if part is not None}
+
+
+def _together(way: Capacity) -> Figure | None:
+    if way.conversations is None:
+        return None
+    both = {figure.name: figure for figure in (way.conversations, way.conversation)}
+    name = way.conversations.name.replace("conversations", "bytes_of_conversations")
+    return Figure(name, "bytes", symbol(way.conversations.name) * symbol(way.conversation.name), both)
 
 
 def _concurrency(name: str, way: Capacity) -> Figure | None:

@@ -8,7 +8,7 @@ from costcalc.calculators.attention import attention_figures
 from costcalc.calculators.conventions import six_nd_figure
 from costcalc.calculators.rule_of_thumb import rule_of_thumb_figures
 from costcalc.calculators.weights import weight_bytes, weight_format
-from costcalc.calculators.workings import Figures, cache_figures, parameter_figures
+from costcalc.calculators.workings import Figures, cache_figures, component_figures, parameter_figures
 from costcalc.inventory import Inventory
 
 RENAMED = {"next_token_flops": "next_token_forward_flops"}
@@ -24,6 +24,7 @@ def page_figures(
     """
     figures = {
         **parameter_figures(inventory),
+        **component_figures(inventory),
         **attention_figures(inventory, context, counting=counting, dtype=dtype),
         **cache_figures(inventory, context, batch=batch, dtype=dtype),
         **rule_of_thumb_figures(inventory),

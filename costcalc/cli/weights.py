@@ -9,7 +9,7 @@ import typer
 from costcalc.calculators.figure import Figure, given
 from costcalc.calculators.weights import WeightFormat, bits_format, vector_parameters, weight_formats, weight_sizes
 from costcalc.cli.emit import emit
-from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many
+from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, Output, Version
 from costcalc.expression import symbol
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
@@ -18,6 +18,7 @@ from costcalc.units import gigabytes, human, parse_bytes
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
 
+NO_MEMORY = "memory_bytes and left_bytes are null without --memory"
 Bits = Annotated[
     list[str] | None,
     typer.Option("--bits", metavar="BITS", help="A format of your own: bits a weight, scales included, such as 4.82."),
@@ -115,7 +116,7 @@ def _data(
     model: Architecture, formats: list[WeightFormat], sizes: dict[str, Figure], space: int | None
 ) -> dict[str, Any]:
     total = next(iter(sizes.values())).values["total_parameters"]
-    return {
+    data = {
         **header("weights", model),
         "total_parameters": total.value if isinstance(total, Figure) else total,
         "memory_bytes": space,
@@ -130,3 +131,4 @@ def _data(
             for form in formats
         ],
     }
+    return with_note(data, NO_MEMORY if space is None else None)

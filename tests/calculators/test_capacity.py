@@ -114,7 +114,12 @@ def test_the_working_of_a_capacity(small):
     longest = found.longest_context
     assert (longest.name, longest.unit, longest.source) == ("architectural.longest_context", "tokens", LEDGER)
     assert longest.formula == "the largest S whose cache fits into the pool"
-    assert longest.inputs == [found.pool]
+    # 60 elements a token in 2 bytes: 83 tokens take 9,960 bytes, and one more would add 120.
+    assert [(below.name, below.value) for below in longest.inputs] == [
+        ("pool_bytes", 10_000),
+        ("longest_architectural_kv_cache_bytes", 9_960),
+        ("longest_architectural_kv_bytes_per_token", 120),
+    ]
     reserved = capacity(small(), pool(10_000), 11, dtype="bf16", paging=Paging())
     assert reserved.conversation.name == "engine_reserved.bytes_per_conversation"
     assert reserved.conversations.name == "engine_reserved.conversations"

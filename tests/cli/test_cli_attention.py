@@ -256,10 +256,29 @@ def test_the_working_is_of_the_longest_context(fine, tiny):
     assert values["score_matrix_bytes"] == 4_356
     assert values["crossings.equal_to_weights_context.sequence"] == 85
     crossing = next(line for line in data["numbers"] if line["name"].endswith("equal_to_weights_context.sequence"))
-    assert crossing["formula"] == "the first S with sequence_attention_flops >= 1 x sequence_weight_flops"
+    assert crossing["formula"] == (
+        "the first S with equal_to_weights_sequence_attention_flops >= 1 x equal_to_weights_sequence_weight_flops"
+    )
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80])
 @pytest.mark.parametrize("line", ["attention 8b gpt2", "attention 8b --contexts 1M --explain"])
 def test_it_fits_a_narrow_terminal(narrow, columns, line):
     assert "288,230,651,029,618,688" in narrow(columns, *line.split())
+
+
+@pytest.mark.parametrize("text", ["8,192", "1k,8,192", "131,072,1M"])
+def test_grouped_digits_may_be_one_length_or_two(refused, text):
+    what, hint = refused("attention", "8b", "--contexts", text)
+    assert what.endswith("may be one length or several")
+    assert hint.startswith("--contexts ")
+
+
+def test_short_lengths_beside_long_ones_are_lengths(fine):
+    contexts = json.loads(fine("attention", "8b", "--contexts", "64,1024,8k", "--json"))["contexts"]
+    assert [each["context"] for each in contexts] == [64, 1_024, 8_192]
+
+
+def test_a_crossing_that_is_null_has_a_note(fine):
+    assert "a crossing is null" in json.loads(fine("attention", "mistral-7b-v0.1", "--json"))["note"]
+    assert "note" not in json.loads(fine("attention", "8b", "--contexts", "8k", "--json"))

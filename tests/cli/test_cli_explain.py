@@ -66,13 +66,56 @@ def asked(fine):
         ("engine_reserved.concurrency --memory 20KB --context 7", 1.898958),
         ("architectural.longest_context --memory 20KB", 30),
         ("decoder.layers", 2_509),  # a single layer
-        ("decoder.layers.attention.k", 390),
         ("decoder.final_norm", 13),
     ],
 )
 def test_a_number_of_any_report(asked, tiny, words, value):
     values, _ = asked(tiny, *words.split())
     assert values == [value]
+
+
+def test_a_path_is_its_parameters_and_its_flops(cli, tiny):
+    """13·2·5 weights in 3 layers; 2 x 11 tokens of each."""
+    numbers = json.loads(cli("explain", tiny, "decoder.layers.attention.k", "--json")[1])["numbers"]
+    assert [(line["value"], line["unit"]) for line in numbers] == [(390, "parameters"), (8_580, "FLOPs")]
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("kv_cache --seq-len 7", 840),  # 60 elements of 2 bytes a token
+        ("kv_cache --context 7 --seq-len 5", 840),
+        ("kv_cache --seq-len 3 --past-tokens 4", 840),
+        ("weight_flops --context 7", 107_744),
+        ("kv_per_token", 120),
+        ("6nd_total --batch 3", 6 * 8_177 * 33),  # the tokens of the batch
+        ("weights --weights q4_0", 4_600),  # 8,177 x 4.5 / 8, rounded up
+        ("component_parameters.attention", 3_120),
+        ("engine_reserved.bytes_of_conversations --memory 20KiB --context 7", 3_840),  # two blocks of 16 tokens
+    ],
+)
+def test_what_follows_from_other_options(asked, tiny, words, value):
+    values, _ = asked(tiny, *words.split())
+    assert values == [value]
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("train --past-tokens 3", "train_flops is null here: a training pass has no past tokens"),
+        ("train --logits last", "train_flops is null here: a training pass has no past tokens"),
+        ("architectural.longest_context --memory 30KB", "architectural.longest_context is null here"),
+        ("crossings.equal_to_weights_context.sequence", "crossings.equal_to_weights_context.sequence is null here"),
+    ],
+)
+def test_a_number_that_is_null_is_not_denied(cli, windowed, words, what):
+    local = windowed.with_name("local.yaml")
+    local.write_text(
+        windowed.read_text("utf-8").replace("kv_heads: 2, head_dim: 5}, ", "kv_heads: 2, head_dim: 5, window: 5}, ")
+    )
+    code, _, err = cli("explain", local, *words.split(), "--context", "40")
+    assert code == 2
+    assert err.startswith(f"error: {what}")
 
 
 def test_window_slots_and_a_window(asked, windowed):

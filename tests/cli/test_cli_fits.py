@@ -174,8 +174,12 @@ def test_the_ledger_of_blocks_has_no_weights(cli, tiny):
 
 def test_a_format_that_is_modelled_says_so(cli, tiny):
     text = cli("fits", tiny, "--memory", "20KB", "--weights", "q4_k_m")[1]
-    assert "ledger (modelled)" in text
-    assert "exact" not in text
+    assert "ledger (exact, * modelled)" in text
+    rows = [line.split("  ")[0] for line in text.splitlines()]
+    for row in ("memory", "kept free", "a conversation holds"):
+        assert row in rows
+    for row in ("weights, q4_k_m", "pool for caches", "conversations", "pool / conversation", "longest context of one"):
+        assert f"* {row}" in rows
 
 
 @pytest.mark.parametrize(
@@ -213,10 +217,27 @@ def test_notes_are_in_the_json_too(asked, tiny):
     note = asked(tiny, "--memory", "20KB")[0]["note"]
     assert "limit how many users fit" in note
     assert "more tokens than its context_length of 11" in note
-    assert asked(tiny, "--blocks", "1", "--block-size", "11")[0].keys().isdisjoint(["note"])
+    null = "memory_bytes, weights and weight_bytes are null: the blocks are what they left"
+    assert asked(tiny, "--blocks", "1", "--block-size", "11")[0]["note"] == null
     assert asked(tiny, "--blocks", "1", "--context", "12")[0]["note"] == (
-        "12 tokens are more than the 11 rows of tiny's position table"
+        f"12 tokens are more than the 11 rows of tiny's position table; {null}"
     )
+    assert "blocks is null: the memory is given in bytes" in note
+    ignored = asked(tiny, "--blocks", "1", "--window-slots", "all")[0]["note"]
+    assert "window_slots is null: windows are ignored" in ignored
+
+
+def test_weights_that_just_fit_are_not_too_heavy(cli, tiny):
+    """16,354 bytes of weights in as many of memory: nothing is left for a cache, and nothing is missing."""
+    code, out, _ = cli("fits", tiny, "--memory", "16354B")
+    assert (code, out.splitlines()[0]) == (1, "tiny: no conversation fits at 11 tokens")
+    code, out, _ = cli("fits", tiny, "--memory", "16354B", "--reserve", "1B")
+    assert (code, out.splitlines()[0]) == (1, "tiny: the weights do not fit beside what is kept free, by 1 B")
+
+
+def test_a_context_beyond_the_models_own_is_said(cli, windowed):
+    text = cli("fits", "8b", "--memory", "80GiB", "--context", "9000")[1]
+    assert "9,000 tokens are more than llama-3-8b's context_length of 8,192" in text
 
 
 def test_an_engine_logs_this(asked):
