@@ -78,11 +78,11 @@ def run(
 
 def parsed_contexts(text: str) -> list[int]:
     """'1k,8k' -> [1024, 8192], in order, each once; a comma parts them, so '8,192' is refused: it may be one or two."""
-    grouped = re.search(r"(?<![\w,])\d{1,3}(?:,\d{3})+(?![\w,])", f",{text}"[1:])
+    grouped = re.search(r"(?<!\w)\d{1,3}(?:,\d{3})+(?!\w)", text)
     if grouped:
-        whole = grouped[0].replace(",", "")
+        one, several = grouped[0].replace(",", ""), grouped[0].replace(",", ", ")
         what = f"--contexts {grouped[0]} may be one length or several"
-        raise CostcalcError(what, hint=f"--contexts {whole}, or 1k,8k")
+        raise CostcalcError(what, hint=f'--contexts {one}, or --contexts "{several}"')
     lengths = {parse_length(word, name="--contexts") for word in text.split(",")}
     if len(lengths) > MOST_CONTEXTS:
         raise CostcalcError(f"--contexts has more than {MOST_CONTEXTS} lengths", hint=f"--contexts {USUAL}")

@@ -275,8 +275,11 @@ def test_grouped_digits_may_be_one_length_or_two(refused, text):
 
 
 def test_short_lengths_beside_long_ones_are_lengths(fine):
-    contexts = json.loads(fine("attention", "8b", "--contexts", "64,1024,8k", "--json"))["contexts"]
-    assert [each["context"] for each in contexts] == [64, 1_024, 8_192]
+    for text in ("64,1024,8k", "64, 1024, 8k"):
+        contexts = json.loads(fine("attention", "8b", "--contexts", text, "--json"))["contexts"]
+        assert [each["context"] for each in contexts] == [64, 1_024, 8_192]
+    contexts = json.loads(fine("attention", "8b", "--contexts", "64, 128", "--json"))["contexts"]
+    assert [each["context"] for each in contexts] == [64, 128]
 
 
 def test_a_crossing_that_is_null_has_a_note(fine):
