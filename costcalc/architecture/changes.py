@@ -1,7 +1,8 @@
 """What differs between two architectures, field by field, and one of them with some fields of the other.
 
 Fields are compared in the full form and named as people write them: what was written once, as a default for a stack and
-all of its layers, is one change. Names and where a model comes from are none.
+all of its layers, is one change. Names and where a model comes from are none. What was left out is compared, and kept
+when other fields change, as what it stands for: nothing follows a change that has no row of its own.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ from pydantic import ValidationError
 from costcalc.architecture.architecture import Architecture
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, RuleError
+from costcalc.architecture.positions import RotaryPositions
 from costcalc.architecture.stack import Pattern, Stack
 from costcalc.architecture.written import FullForm
 
 UNCOUNTED = {"name", "source", "published_parameters"}
 """Fields that say what a model is called, not what it is."""
+KEPT = ("kv_heads", "head_dim", "final_norm")
+"""Optional fields that are as good as written: each counts for what it stands for, and stays so."""
+MOST_COMPARED = 1_000
+"""Layers of another structure are compared one by one up to so many."""
 
+Path = tuple[str | int, ...]
 Scalar = int | float | str | bool | None
 Entry = Block | Pattern
 Widths = tuple[int, int]
@@ -43,8 +50,10 @@ class Change:
     """One difference, named as people write it: "feed_forward.d_ff", "norm", "repeat".
 
     base, other: its value here and there. layers: the base's layers whose field it is, none for a field outside them.
-    inside: of a component of another kind, the fields that both kinds have and that differ too; they change with it.
-    paths, new: where `applied` puts the new value in the full form, and that value as plain data.
+    inside: what changes with it: of a component of another kind, the fields that both kinds have and that differ too; of
+        a field, those that both models leave out and that follow from it alone, such as kv_heads from heads.
+    paths, new: where `applied` puts the new value in the full form, and that value as plain data; beside: the keys next
+        to it that follow. layer_by_layer: the paths have one entry for each layer.
     """
 
     field: str
@@ -52,51 +61,64 @@ class Change:
     other: Said
     layers: tuple[int, ...]
     inside: tuple[tuple[str, Said, Said], ...]
-    paths: tuple[tuple[str | int, ...], ...]
+    paths: tuple[Path, ...]
     new: Any
+    beside: tuple[tuple[str, Any], ...]
+    layer_by_layer: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The values that both models have at one place; field: the keys of the path that people write."""
+    """The values that both models have at one place; field: the keys of the path that people write.
 
-    path: tuple[str | int, ...]
+    derived: from what either value follows. followers: the fields that follow from this one. layer_by_layer: see Change.
+    """
+
+    path: Path
     field: tuple[str, ...]
     base: Any
     other: Any
     layers: tuple[int, ...] = ()
     derived: tuple[str, str] = ("", "")
+    followers: tuple[tuple[str, Said, Said], ...] = ()
+    layer_by_layer: bool = False
 
     def under(self, name: str) -> _Pair:
         """The pair one key further down."""
         base, other = getattr(self.base, name), getattr(self.other, name)
-        return _Pair((*self.path, name), (*self.field, name), base, other, self.layers)
+        path, field = (*self.path, name), (*self.field, name)
+        return _Pair(path, field, base, other, self.layers, layer_by_layer=self.layer_by_layer)
 
 
 def changes(base: Architecture, other: Architecture) -> tuple[Change, ...]:
     """Every field in which `other` differs, in the order of the full form.
 
     The same field that differs in the same way in several layers, or in a stack and its layers, is one change; another
-    kind of component is one change of the whole, and so are layers in another structure (more entries, a pattern).
+    kind of component is one change of the whole, and so are layers of another number in another structure (more
+    entries, a pattern).
     """
     places: dict[Any, list[_Pair]] = {}
-    for pair in _fields(_Pair((), (), base, other), (base.d_model, other.d_model)):
-        places.setdefault((pair.field, pair.base, pair.other, pair.derived), []).append(pair)
+    for pair in _fields(_Pair((), (), _rotating(base), _rotating(other)), (base.d_model, other.d_model)):
+        places.setdefault((pair.field, pair.base, pair.other, pair.derived, pair.followers), []).append(pair)
     return tuple([_change(pairs) for pairs in places.values()])
 
 
 def applied(base: Architecture, *made: Change) -> Architecture:
-    """`base` with these changes only, its layers nameless, since two that were equal may differ now.
+    """`base` with these changes only: what it leaves out stays what it stands for in the base.
 
-    Raises `RuleError` with the rule that they break, such as heads that are no multiple of the base's kv_heads.
+    Its layers are nameless, since two that were equal may differ now. Raises `RuleError` with the rule that the changes
+    break, such as heads that are no multiple of the base's kv_heads.
     """
-    data = base.model_dump()
+    start = _kept(_rotating(base), base.d_model)
+    data = start.model_dump()
+    if any(change.layer_by_layer for change in made):
+        data["decoder"]["layers"] = [block.model_dump() for block in _expanded(start.decoder.layers)]
     for change in made:
         for path in change.paths:
             place: Any = data
             for key in path[:-1]:
                 place = place[key]
-            place[path[-1]] = change.new
+            place.update({path[-1]: change.new, **dict(change.beside)})
     for value in data.values():
         if isinstance(value, dict):
             _take_names(value.get("layers", []))
@@ -116,19 +138,64 @@ def _take_names(entries: list[dict[str, Any]]) -> None:
         _take_names(entry.get("pattern", []))
 
 
+def _rotating(model: Architecture) -> Architecture:
+    """RoPE of all the numbers of a head, in one way: with no rotary_dim."""
+    same: dict[Any, Any] = {}
+
+    def entry(old: Entry) -> Entry:
+        if isinstance(old, Pattern):
+            return old.model_copy(update={"pattern": tuple([entry(inner) for inner in old.pattern])})
+        turned = old.positions
+        if isinstance(turned, RotaryPositions) and old.attention is not None:
+            _, head_dim = old.attention.sizes(model.d_model)
+            if turned.rotary_dim == head_dim:
+                same[turned] = turned.model_copy(update={"rotary_dim": None})
+        return old.model_copy(update={"positions": same.get(turned, turned)})
+
+    stack = model.decoder
+    layers = tuple([entry(old) for old in stack.layers])
+    positions = same.get(stack.positions, stack.positions)
+    return model.model_copy(update={"decoder": stack.model_copy(update={"layers": layers, "positions": positions})})
+
+
+def _kept(value: Any, d_model: int) -> Any:
+    """A component or entries with what they leave out written down, all the way in."""
+    if isinstance(value, tuple):
+        return tuple([_kept(entry, d_model) for entry in value])
+    if not isinstance(value, Component):
+        return value
+    inner = {name: _kept(part, d_model) for name, part in value if isinstance(part, (Component, tuple))}
+    left_out = value.left_out(d_model).items()
+    stands = {name: stood for name, (stood, _) in left_out if name in KEPT and getattr(value, name) is None}
+    return value.model_copy(update={**inner, **stands})
+
+
 def _fields(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
     """The fields that differ inside two components of one kind."""
     left_out = pair.base.left_out(widths[0]), pair.other.left_out(widths[1])
-    for name in type(pair.base).model_fields:
-        inner = pair.under(name)
-        if name in UNCOUNTED or inner.base == inner.other or _only_rotates(pair, name):
+    found = [pair.under(name) for name in type(pair.base).model_fields]
+    told = [_with_derived(inner, *left_out) if inner.field[-1] in KEPT else inner for inner in found]
+    for inner in told:
+        name = inner.field[-1]
+        if name in UNCOUNTED or inner.base == inner.other or _follows(inner, told) or _only_rotates(pair, name):
             continue
         if name == "layers":
             yield from _layers(inner, widths)
         elif isinstance(inner.base, Component) and type(inner.base) is type(inner.other):
             yield from _fields(replace(inner, field=()) if isinstance(inner.base, Stack) else inner, widths)
-        elif not _says_the_default(inner, left_out[1]):
-            yield _with_derived(inner, *left_out)
+        elif name in KEPT or not _says_the_default(inner, left_out[1]):
+            whole = replace(inner, base=_kept(inner.base, widths[0]), other=_kept(inner.other, widths[1]))
+            followers = tuple([_named(other) for other in told if other.derived == (name, name)])
+            yield replace(_with_derived(whole, *left_out), followers=followers)
+
+
+def _follows(pair: _Pair, beside: list[_Pair]) -> bool:
+    """Left out by both models, and what another field says: it changes with that field."""
+    return any(pair.derived == (other.field[-1], other.field[-1]) for other in beside)
+
+
+def _named(pair: _Pair) -> tuple[str, Said, Said]:
+    return pair.field[-1], _said(pair.base, pair.derived[0]), _said(pair.other, pair.derived[1])
 
 
 def _only_rotates(pair: _Pair, name: str) -> bool:
@@ -148,6 +215,8 @@ def _says_the_default(pair: _Pair, other: Defaults) -> bool:
 
 def _with_derived(pair: _Pair, base: Defaults, other: Defaults) -> _Pair:
     """A value that was left out, as what it stands for."""
+    if any(pair.derived):
+        return pair
     name = pair.field[-1]
     old, why_old = base.get(name, (None, "")) if pair.base is None else (pair.base, "")
     new, why_new = other.get(name, (None, "")) if pair.other is None else (pair.other, "")
@@ -155,13 +224,20 @@ def _with_derived(pair: _Pair, base: Defaults, other: Defaults) -> _Pair:
 
 
 def _layers(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
-    """The fields that differ in two stacks of one structure; else the layers as a whole, unless they come out equal."""
-    if _expanded(pair.base) == _expanded(pair.other):
+    """The fields that differ, entry by entry in two stacks of one structure, else layer by layer in two of one depth.
+
+    Otherwise the layers as a whole. None, if they come out equal.
+    """
+    depth, kept = _depth(pair.base), replace(pair, base=_kept(pair.base, widths[0]), other=_kept(pair.other, widths[1]))
+    if _expanded(kept.base) == _expanded(kept.other):
         return
     if _structure(pair.base) == _structure(pair.other):
         yield from _entries(pair, widths, (0,))
+    elif depth == _depth(pair.other) <= MOST_COMPARED:
+        for layer, (old, new) in enumerate(zip(_expanded(pair.base), _expanded(pair.other), strict=True)):
+            yield from _fields(_Pair((*pair.path, layer), (), old, new, (layer,), layer_by_layer=True), widths)
     else:
-        yield replace(pair, layers=tuple(range(_depth(pair.base))))
+        yield replace(kept, layers=tuple(range(depth)))
 
 
 def _entries(pair: _Pair, widths: Widths, starts: Sequence[int]) -> Iterator[_Pair]:
@@ -202,7 +278,7 @@ def _expanded(entries: Sequence[Entry]) -> list[Block]:
 
 def _change(pairs: list[_Pair]) -> Change:
     first = pairs[0]
-    inside: list[tuple[str, Said, Said]] = []
+    inside = list(first.followers)
     if isinstance(first.base, Component) and isinstance(first.other, Component):
         new = {name: _said(value) for name, value in first.other if name != "kind"}
         both = [(name, _said(value), new[name]) for name, value in first.base if name in new]
@@ -214,7 +290,9 @@ def _change(pairs: list[_Pair]) -> Change:
         layers=tuple(sorted({layer for pair in pairs for layer in pair.layers})),
         inside=tuple(inside),
         paths=tuple(pair.path for pair in pairs),
-        new=None if first.derived[1] else _plain(first.other),
+        new=_plain(first.other),
+        beside=tuple([(name, said.value) for name, _, said in first.followers]),
+        layer_by_layer=any(pair.layer_by_layer for pair in pairs),
     )
 
 

@@ -78,7 +78,7 @@ def run(
 
 def parsed_contexts(text: str) -> list[int]:
     """'1k,8k' -> [1024, 8192], in order, each once; a comma parts them, so '8,192' is refused: it may be one or two."""
-    grouped = re.search(r"(?<!\w)\d{1,3}(?:,\d{3})+(?!\w)", text)
+    grouped = re.search(r"(?<!\w)(?<!\d,)\d{1,3}(?:,\d{3})+(?!\w)(?!,\d+(?:,|$))", text)
     if grouped:
         one, several = grouped[0].replace(",", ""), grouped[0].replace(",", ", ")
         what = f"--contexts {grouped[0]} may be one length or several"
