@@ -275,3 +275,9 @@ def test_the_working(fine, tiny):
 @pytest.mark.parametrize("line", ["train 8b gpt2 --tokens 15T", "train 8b --tokens 15T --explain"])
 def test_it_fits_a_narrow_terminal(narrow, columns, line):
     assert "722,723,512,320,000,000,000,000" in narrow(columns, *line.split())  # 6·8,030,261,248·15·10^12
+
+
+def test_as_many_sequences_as_a_workload_holds_and_one_more(fine, refused, tiny):
+    assert json.loads(fine("train", tiny, "--tokens", "1000T", "--seq-len", "1", "--json"))["sequences"] == 10**15
+    what, _ = refused("train", tiny, "--tokens", str(10**15 + 1), "--seq-len", "1")
+    assert what == "--tokens 1,000,000,000,000,001 are more than 1,000,000,000,000,000 sequences"
