@@ -50,8 +50,8 @@ class Change:
     """One difference, named as people write it: "feed_forward.d_ff", "norm", "repeat".
 
     base, other: its value here and there. layers: the base's layers whose field it is, none for a field outside them.
-    inside: what changes with it: of a component of another kind, the fields that both kinds have and that differ too; of
-        a field, those that both models leave out and that follow from it alone, such as kv_heads from heads.
+    inside: what changes with it: of a component of another kind, the fields that both kinds have and that differ too;
+        of a field, those that both models leave out and that follow from it alone, such as kv_heads from heads.
     paths, new: where `applied` puts the new value in the full form, and that value as plain data; beside: the keys next
         to it that follow. layer_by_layer: the paths have one entry for each layer.
     """
@@ -71,7 +71,7 @@ class Change:
 class _Pair:
     """The values that both models have at one place; field: the keys of the path that people write.
 
-    derived: from what either value follows. followers: the fields that follow from this one. layer_by_layer: see Change.
+    derived: from what either value follows. followers: fields that follow from this one. layer_by_layer: see Change.
     """
 
     path: Path
@@ -118,7 +118,8 @@ def applied(base: Architecture, *made: Change) -> Architecture:
             place: Any = data
             for key in path[:-1]:
                 place = place[key]
-            place.update({path[-1]: change.new, **dict(change.beside)})
+            place[path[-1]] = change.new
+            place |= dict(change.beside)
     for value in data.values():
         if isinstance(value, dict):
             _take_names(value.get("layers", []))
@@ -177,16 +178,16 @@ def _fields(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
     told = [_with_derived(inner, *left_out) if inner.field[-1] in KEPT else inner for inner in found]
     for inner in told:
         name = inner.field[-1]
-        if name in UNCOUNTED or inner.base == inner.other or _follows(inner, told) or _only_rotates(pair, name):
+        kept = replace(inner, base=_kept(inner.base, widths[0]), other=_kept(inner.other, widths[1]))
+        if name in UNCOUNTED or kept.base == kept.other or _follows(inner, told) or _only_rotates(pair, name):
             continue
         if name == "layers":
             yield from _layers(inner, widths)
         elif isinstance(inner.base, Component) and type(inner.base) is type(inner.other):
             yield from _fields(replace(inner, field=()) if isinstance(inner.base, Stack) else inner, widths)
         elif name in KEPT or not _says_the_default(inner, left_out[1]):
-            whole = replace(inner, base=_kept(inner.base, widths[0]), other=_kept(inner.other, widths[1]))
             followers = tuple([_named(other) for other in told if other.derived == (name, name)])
-            yield replace(_with_derived(whole, *left_out), followers=followers)
+            yield replace(_with_derived(kept, *left_out), followers=followers)
 
 
 def _follows(pair: _Pair, beside: list[_Pair]) -> bool:

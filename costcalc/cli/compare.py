@@ -69,8 +69,9 @@ def run(
     """
     del version, debug
     if len(models) == 1:
-        second = "8b" if models[0] == "gpt2" else "gpt2"
-        hint = f"name two or more, such as costcalc compare {models[0]} {second}"
+        parts = [] if "/" in models[0] else [part for part in models[0].split(",") if part]
+        meant = parts if len(parts) > 1 else [models[0], "8b" if models[0] == "gpt2" else "gpt2"]
+        hint = f"name two or more, such as costcalc compare {' '.join(meant)}"
         raise CostcalcError("one model has nothing to be compared with", hint=hint)
     dtype = canonical_dtype(dtype)
     loaded = load_all(models)

@@ -176,35 +176,84 @@ class TestWhatIsLeftOut:
         base, other = (layer({"d_model": 12}, attention={"heads": 1, **fields}) for fields in (here, there))
         assert told(base, other) == wanted
 
-    def test_it_is_a_change_where_it_would_follow_the_width(self, layer):
-        """5 is 10 / 2, but 20 / 2 is 10: left out here, written there."""
+    def test_it_stays_what_it_stands_for_when_the_width_changes(self, layer):
+        """5 is 10 / 2, and 20 / 2 would be 10: left out here, written there."""
         base = layer({"d_model": 10}, attention={"heads": 2})
         other = layer({"d_model": 20}, attention={"heads": 2, "head_dim": 5})
-        width, head_dim = changes(base, other)
-        assert (head_dim.field, head_dim.base, head_dim.other) == (
-            "attention.head_dim",
-            Said(5, "d_model / heads"),
-            Said(5),
-        )
-        assert applied(base, width).decoder.layers[0].attention.sizes(20) == (2, 10)
-        assert applied(base, width, head_dim).inventory == other.inventory
-        back = changes(other, base)
-        assert [change.field for change in back] == ["d_model"]  # 5 stays written, and is what 10 / 2 gives
-        assert applied(other, *back).inventory == base.inventory
+        for here, there in ((base, other), (other, base)):
+            (width,) = changes(here, there)
+            assert width.field == "d_model"
+            assert applied(here, width).inventory == there.inventory
 
-    def test_what_both_would_derive_is_no_change_however_wide(self, layer):
+    @pytest.mark.parametrize(("fields", "said"), [({"head_dim": 10}, 10), ({}, (10, "d_model / heads"))])
+    def test_where_it_comes_out_different_it_is_a_change(self, layer, fields, said):
         base = layer({"d_model": 10}, attention={"heads": 2})
-        other = layer({"d_model": 20}, attention={"heads": 2, "head_dim": 10})
-        assert told(base, other) == {"d_model": (10, 20)}
-        assert changes(other, base)[1].new is None  # left out, not written as the 5 that it stands for
-        assert told(other, base) == {"d_model": (20, 10), "attention.head_dim": (10, (5, "d_model / heads"))}
+        other = layer({"d_model": 20}, attention={"heads": 2, **fields})
+        five = (5, "d_model / heads")
+        assert told(base, other) == {"d_model": (10, 20), "attention.head_dim": (five, said)}
+        assert told(other, base) == {"d_model": (20, 10), "attention.head_dim": (said, five)}
+        assert [change.new for change in changes(other, base)] == [10, 5]  # what is said
         assert applied(other, *changes(other, base)).inventory == base.inventory
+        width, size = changes(base, other)
+        assert applied(base, width).decoder.layers[0].attention.sizes(20) == (2, 5)
+        assert applied(base, size).decoder.layers[0].attention.sizes(10) == (2, 10)
+
+    def test_heads_keep_their_size(self, layer):
+        """14 / 2 = 7, then 14 / 7 = 2: each alone, and nothing with them."""
+        base, other = (layer({"d_model": 14}, attention={"heads": n, "kv_heads": 1}) for n in (2, 7))
+        heads, size = changes(base, other)
+        assert (heads.field, heads.inside, size.field) == ("attention.heads", (), "attention.head_dim")
+        attention = applied(base, heads).decoder.layers[0].attention
+        assert (attention.heads, attention.sizes(14)) == (7, (1, 7))
+
+    def test_key_value_heads_go_with_the_heads_where_both_leave_them_out(self, layer):
+        top = {"d_model": 14}
+        base, other = (layer(top, attention={"heads": n, "head_dim": 5}) for n in (2, 3))
+        (heads,) = changes(base, other)
+        assert heads.inside == (("kv_heads", Said(2, "heads"), Said(3, "heads")),)
+        assert applied(base, heads).inventory == other.inventory
+        written = layer(top, attention={"heads": 4, "kv_heads": 4, "head_dim": 5})
+        heads, groups = changes(base, written)
+        assert (heads.inside, groups.base, groups.other) == ((), Said(2, "heads"), Said(4))
+        assert applied(base, heads).decoder.layers[0].attention.sizes(14) == (2, 5)
+
+    def test_the_final_norm_does_not_follow_the_norms(self, layer):
+        base, other = layer(), layer(norms="post")
+        final, norms = changes(base, other)
+        assert (final.field, final.base, final.other) == (
+            "final_norm",
+            Said(True, "norms: pre"),
+            Said(False, "norms: post"),
+        )
+        assert applied(base, norms).decoder.has_final_norm is True
+        assert applied(base, norms, final).inventory == other.inventory
+
+    def test_rotary_dim_of_a_whole_head_is_all(self, made, layer):
+        """H = 6 of 6; of 2 in one way or another; 4 of 6 is a part."""
+        attention = {"heads": 2, "head_dim": 6}
+        ropes = ["rope", *({"kind": "rope", "rotary_dim": n} for n in (6, 4))]
+        every, whole, part = (layer(positions=rope, attention=attention) for rope in ropes)
+        stack = layer({"positions": ropes[1]}, attention=attention)
+        assert changes(every, whole) == changes(whole, every) == changes(stack, every) == ()
+        assert told(whole, part) == {"positions.rotary_dim": ((None, "all"), 4)}
+        learned = layer({"positions": {"kind": "learned", "length": 11}}, attention=attention)
+        (change,) = changes(stack, learned)  # stack and layers in one
+        assert applied(stack, change).inventory == learned.inventory
+        wider = layer(positions="rope", attention={"heads": 2, "head_dim": 8})
+        narrower = layer(positions="rope", attention={"heads": 2, "head_dim": 2})
+        for there in (wider, narrower):
+            (size,) = changes(whole, there)
+            assert applied(whole, size).inventory == there.inventory
+        pattern = made(layers=[{"pattern": [{"positions": ropes[1], "attention": attention}]}])
+        assert changes(pattern, made(layers=[{"positions": "rope", "attention": attention}])) == ()
 
     def test_where_it_does_not_divide_nothing_is_derived(self, layer):
         """13 // 2 is 6, but 13 is no multiple of 2: a head_dim of 6 is needed there."""
         base = layer({"d_model": 12}, attention={"heads": 2})
         other = layer(attention={"heads": 2, "head_dim": 6})
-        assert told(base, other) == {"d_model": (12, 13), "attention.head_dim": ((6, "d_model / heads"), 6)}
+        assert told(base, other) == {"d_model": (12, 13)}
+        (width,) = changes(base, other)
+        assert applied(base, width).inventory == other.inventory
 
 
 class TestLayers:
@@ -290,6 +339,71 @@ class TestLayers:
     def test_the_same_layers_written_otherwise_are_no_change(self, made, there):
         assert changes(made(layers=[{**LOCAL, "repeat": 4}]), made(layers=there)) == ()
 
+    def test_what_one_writes_and_another_derives_is_the_same_in_any_structure(self, made):
+        """14 / 2 = 7 on 2: in one entry or two."""
+        short = {"repeat": 4, "attention": {"heads": 2}}
+        long = {"repeat": 2, "attention": {"heads": 2, "kv_heads": 2, "head_dim": 7}}
+        base, other = (made(d_model=14, layers=layers) for layers in ([short], [long, long]))
+        assert changes(base, other) == changes(other, base) == ()
+
+    def test_another_structure_of_one_depth_is_compared_layer_by_layer(self, made):
+        """Of six layers 2 and 5 see all, with wider feed-forward; 0, 1, 3, 4 stay."""
+        wide = {**GLOBAL, "feed_forward": {"d_ff": 41}}
+        base = made(layers=[{**LOCAL, "repeat": 6}])
+        other = made(layers=[{"repeat": 2, "pattern": [{**LOCAL, "repeat": 2}, wide]}])
+        for here, there in ((base, other), (other, base)):
+            window, width = changes(here, there)
+            assert (window.field, window.layers) == ("attention.window", (2, 5))
+            assert (width.field, width.layers) == ("feed_forward.d_ff", (2, 5))
+            assert width.paths == tuple(("decoder", "layers", layer, "feed_forward", "d_ff") for layer in (2, 5))
+            assert totals(applied(here, window, width)) == totals(there)
+
+    def test_a_stack_and_its_layers_in_another_structure_are_one_change(self, made):
+        """The stack's norm comes first, and has no layer."""
+        base = made(layers=[{**LOCAL, "repeat": 3}])
+        other = made(norm="layernorm", layers=[LOCAL, {**LOCAL, "repeat": 2}])
+        (norm,) = changes(base, other)
+        assert (norm.field, norm.layers, len(norm.paths)) == ("norm", (0, 1, 2), 4)
+        assert applied(base, norm).inventory == other.inventory
+
+    @pytest.mark.parametrize(("depth", "field"), [(1_000, "feed_forward.d_ff"), (1_001, "layers")])
+    def test_very_many_layers_are_compared_as_a_whole(self, made, depth, field):
+        base = made(layers=[{**LOCAL, "repeat": depth}])
+        other = made(layers=[{**LOCAL, "repeat": depth - 1}, {**LOCAL, "name": "x", "feed_forward": {"d_ff": 41}}])
+        (change,) = changes(base, other)
+        assert change.field == field
+        assert totals(applied(base, change)) == totals(other)
+
+    def test_layers_as_a_whole_keep_their_own_sizes(self, made):
+        """Their heads of 21 / 3 = 7 stay so in a model of 14."""
+        base = made(d_model=14, layers=[{"attention": {"heads": 2}}])
+        other = made(d_model=21, layers=[{"attention": {"heads": 3}}, {"attention": {"heads": 3, "window": 5}}])
+        width, layers = changes(base, other)
+        assert [block.attention.sizes(14) for block in applied(base, layers).decoder.layers] == [(3, 7), (3, 7)]
+        assert applied(base, width, layers).inventory == other.inventory
+
+    def test_where_an_entry_after_others_begins(self, made):
+        """An entry of two layers, two turns of three, then layer 8: 2 + 2·3."""
+        pattern = {"repeat": 2, "pattern": [{**LOCAL, "repeat": 2}, GLOBAL]}
+        ends = [{**GLOBAL, "name": "end", "feed_forward": {"d_ff": d_ff}} for d_ff in (41, 43)]
+        base, other = (made(layers=[{**GLOBAL, "repeat": 2}, pattern, end]) for end in ends)
+        (change,) = changes(base, other)
+        assert change.layers == (8,)
+        inner = [[{"repeat": 2, "pattern": [{**LOCAL, "repeat": 3}, GLOBAL]}, end] for end in ends]
+        base, other = (made(layers=[{"repeat": 2, "pattern": entries}]) for entries in inner)
+        (change,) = changes(base, other)
+        assert change.layers == (8, 17)
+
+    def test_names_inside_a_pattern_do_not_clash(self, made):
+        """Two layers called local are equal in the base only."""
+        entries = [
+            [LOCAL, GLOBAL, {**LOCAL, "name": name, "feed_forward": {"d_ff": d}}]
+            for name, d in (("local", 37), ("last", 41))
+        ]
+        base, other = (made(layers=[{"repeat": 2, "pattern": one}]) for one in entries)
+        (change,) = changes(base, other)
+        assert totals(applied(base, change)) == totals(other)
+
     def test_equal_layers_may_come_apart_whatever_their_name(self, made):
         last = {**LOCAL, "name": "last", "feed_forward": {"d_ff": 41}}
         base, other = made(layers=[LOCAL, GLOBAL, LOCAL]), made(layers=[LOCAL, GLOBAL, last])
@@ -347,13 +461,22 @@ class TestImpossibleAlone:
         assert totals(applied(base, *single.values())) == totals(other)
 
     def test_the_width_of_the_model(self, layer):
+        """No multiple of the heads, and yet possible: 12 / 6 = 14 / 7 = 2 stays."""
         base, other = (layer({"d_model": d}, attention={"heads": n}) for d, n in ((12, 6), (14, 7)))
         width, heads = changes(base, other)
-        with pytest.raises(RuleError, match=r"^d_model 14 is not a multiple of heads 6"):
-            applied(base, width)
-        with pytest.raises(RuleError, match=r"^d_model 12 is not a multiple of heads 7"):
-            applied(base, heads)
+        assert applied(base, width).decoder.layers[0].attention.sizes(14) == (6, 2)
+        assert applied(base, heads).decoder.layers[0].attention.sizes(12) == (7, 2)
         assert applied(base, heads, width).inventory == other.inventory
+
+    def test_numbers_that_rotate(self, layer):
+        base, other = (
+            layer(positions={"kind": "rope", "rotary_dim": 4}, attention={"heads": 2, "head_dim": 6}),
+            layer(positions="rope", attention={"heads": 2, "head_dim": 2}),
+        )
+        single = {change.field: change for change in changes(base, other)}
+        with pytest.raises(RuleError, match=r"^rotary_dim 4 is more than head_dim 2$"):
+            applied(base, single["attention.head_dim"])
+        assert applied(base, *single.values()).inventory == other.inventory
 
 
 def test_all_changes_together_are_the_other_model():

@@ -236,6 +236,18 @@ class TestBaseline:
         assert "one model" in what
         assert told == f"name two or more, such as costcalc compare {word} {second}"
 
+    @pytest.mark.parametrize(
+        ("word", "meant"),
+        [
+            ("8b,7b", "8b 7b"),
+            ("llama-3.2-1b,8b,", "llama-3.2-1b 8b"),
+            ("8b,", "8b, gpt2"),
+            ("./a,b.yaml", "./a,b.yaml gpt2"),
+        ],
+    )
+    def test_a_comma_is_no_second_model(self, refused, word, meant):
+        assert refused("compare", word)[1] == f"name two or more, such as costcalc compare {meant}"
+
     def test_none_is_refused(self, refused):
         assert "MODEL" in refused("compare")[0]
 
@@ -364,6 +376,62 @@ class TestChanges:
             r"^attention\.head_dim +6 \(d_model / heads\) +5 +-288 ", fine("compare", *paths), re.MULTILINE
         )
 
+    def test_what_was_left_out_is_priced_as_it_is_printed(self, compared, fine, spec):
+        """H = 7 -> 29 / 1: 22 wider, so that 3 layers have 4 matrices of 29·22; K and V of 22, 11 times, 2 bytes."""
+        paths = [
+            spec(name, "d_model: 13", "d_model: 29", "heads: 6, kv_heads: 2, head_dim: 5", f"heads: 1{more}")
+            for name, more in (("a", ", head_dim: 7"), ("b", ""))
+        ]
+        assert singles(compared(*paths)) == {"attention.head_dim": (7_656, 3 * (8 * 29 * 22 + 4 * 11 * 22), 2_904)}
+        assert re.search(
+            r"^attention\.head_dim +7 +29 \(d_model / heads\) +\+7,656 ", fine("compare", *paths), re.MULTILINE
+        )
+
+    def test_heads_alone_are_heads_alone(self, compared, spec):
+        """D = 14, H = 7 = 14 / 2 on 2 -> 4 heads of the 7 that are written there: q and output of 3·2·14·14."""
+        old = "heads: 6, kv_heads: 2, head_dim: 5"
+        base = spec("a", "d_model: 13", "d_model: 14", old, "heads: 2, kv_heads: 1")
+        other = spec("b", "d_model: 13", "d_model: 14", old, "heads: 4, kv_heads: 1, head_dim: 7")
+        assert singles(compared(base, other)) == {"attention.heads": (1_176, 2 * 1_176 + 3 * 4 * 11 * 14, 0)}
+
+    def test_key_value_heads_that_both_leave_out_go_with_the_heads(self, compared, fine, spec):
+        """D 14 -> 21, N = K 2 -> 3, H 7: a head more is 3 layers · 4 · 14·7; its cache 3·2·7·11 numbers of 2 bytes."""
+        old = "heads: 6, kv_heads: 2, head_dim: 5"
+        base = spec("a", "d_model: 13", "d_model: 14", old, "heads: 2")
+        other = spec("b", "d_model: 13", "d_model: 21", old, "heads: 3")
+        data = compared(base, other)
+        # D: 7 more in 3 · (4·14 + 2·37 + 2 norms), the last norm and two tables of 19
+        assert singles(data) == {
+            "d_model": (7 * (3 * (4 * 14 + 74 + 2) + 1 + 38), 2 * 7 * (3 * (56 + 74) + 19), 0),
+            "attention.heads": (1_176, 2 * 1_176 + 3 * 4 * 11 * 7, 924),
+        }
+        assert data["changes"][1]["with"] == [{"field": "kv_heads", "base": 2, "other": 3}]
+        assert_closed(data)
+        assert re.search(r"^  with kv_heads +2 \(heads\) +3 \(heads\)", fine("compare", base, other), re.MULTILINE)
+
+    def test_a_derived_size_that_differs_has_its_row(self, fine, spec):
+        """14 / 2 and 26 / 2."""
+        old = "heads: 6, kv_heads: 2, head_dim: 5"
+        paths = [spec(name, "d_model: 13", f"d_model: {d}", old, "heads: 2") for name, d in (("a", 14), ("b", 26))]
+        row = r"^attention\.head_dim +7 \(d_model / heads\) +13 \(d_model / heads\) +\+2,016 "  # 3 · 4 · 14 · 2·6
+        assert re.search(row, fine("compare", *paths), re.MULTILINE)
+
+    def test_one_model_written_in_two_ways(self, fine, spec):
+        old = "heads: 6, kv_heads: 2, head_dim: 5"
+        short = spec("a", "d_model: 13", "d_model: 14", old, "heads: 2", "repeat: 3", "repeat: 4")
+        one = "  - {repeat: 2, attention: {heads: 2, kv_heads: 2, head_dim: 7}, feed_forward: {d_ff: 37}}\n"
+        long = spec("b", "d_model: 13", "d_model: 14", BASE[BASE.index("  - repeat") :], one + one)
+        assert "no field differs: a and b are one architecture" in fine("compare", short, long)
+
+    def test_layers_of_one_depth_are_compared_one_by_one(self, fine, spec):
+        """The last of three layers has 41: 2 · 13 · 4."""
+        heads = "{{heads: 6, kv_heads: 2, head_dim: 5}}"
+        one = "  - {{name: {}, repeat: {}, attention: " + heads + ", feed_forward: {{d_ff: {}}}}}\n"
+        other = spec("b", BASE[BASE.index("  - repeat") :], one.format("x", 2, 37) + one.format("y", 1, 41))
+        text = fine("compare", spec("a"), other)
+        assert re.search(r"^feed_forward\.d_ff \(1 layer: 2\) +37 +41 +\+104 ", text, re.MULTILINE)
+        assert "note: layers of another number" not in text
+
     def test_some_of_the_layers(self, fine, spec):
         layers = (
             "  - {name: x, repeat: 2, attention: {heads: 1}, feed_forward: {d_ff: 37}}\n  - {attention: {heads: 1}}\n"
@@ -393,11 +461,14 @@ class TestChanges:
         assert re.search(r"^norm \(outside the layers\) +layernorm +rmsnorm +-13 ", text, re.MULTILINE)
         assert re.search(r"^norm \(3 layers: 0-2\) +rmsnorm +layernorm +\+39 ", text, re.MULTILINE)
 
-    def test_other_structures_are_one_change(self, compared):
+    def test_other_structures_are_one_change(self, compared, fine):
         data = compared("8b", "gemma-2-9b")
         (layers,) = [change for change in data["changes"] if change["field"] == "layers"]
         assert (layers["base"], layers["other"], layers["layers"]) == ("32 layers", "42 layers of 2 kinds", 32)
         assert_closed(data)
+        assert "note: layers of another number, in another structure, are one change" in fine(
+            "compare", "8b", "gemma-2-9b"
+        )
 
     def test_values_as_people_write_them(self, fine):
         text = fine("compare", "gpt2", "8b")
@@ -496,6 +567,24 @@ def costs(values):
     return costcalc.parameters(model).total, token, costcalc.kv_cache(model, 11).bytes
 
 
+def stands_for(values):
+    """What a choice leaves out, written."""
+    heads, norms = values["attention.heads"], values["norms"]
+    told = {
+        "attention.kv_heads": heads,
+        "attention.head_dim": str(int(values["d_model"]) // int(heads)),
+        "final_norm": "false" if norms == "post" else "true",
+    }
+    return values | {field: text for field, text in told.items() if values.get(field, "null") == "null"}
+
+
+def changed(field, base, other):
+    """One field as it is there, and kv_heads with the heads where both leave them out."""
+    new = stands_for(other)
+    follows = field == "attention.heads" and base["attention.kv_heads"] == other["attention.kv_heads"] == "null"
+    return {name: new[name] for name in (field, *["attention.kv_heads"] * follows)}
+
+
 def test_random_pairs_add_up_and_every_single_change_is_what_its_own_spec_costs(compared, tmp_path):
     """60 pairs: each row against a spec written with that one field changed, then the sums."""
     rng = random.Random(7)
@@ -512,8 +601,9 @@ def test_random_pairs_add_up_and_every_single_change_is_what_its_own_spec_costs(
             paths[-1].write_text(json.dumps({"name": name, **written(values)}), encoding="utf-8")
         data = compared(*paths, "--context", "11")
         assert_closed(data)
+        kept = stands_for(base)
         for change in data["changes"]:
-            alone = costs({**base, change["field"]: other[change["field"]]})
+            alone = costs({**kept, **changed(change["field"], base, other)})
             if alone is None:
                 impossible += 1
                 assert change["impossible_alone"]
