@@ -98,7 +98,7 @@ def notes(found: Differences, base: str, other: str) -> list[str]:
         "together is what the changes do only in combination: each column adds up to all",
     ]
     if any(change.field == "layers" for change, _ in found.singles):
-        said.append("layers of another number, in another structure, are one change of the whole")
+        said.append("layers of another number and in another structure are one change of the whole")
     for label, (_, alone) in zip(_labels(found), found.singles, strict=True):
         if isinstance(alone, RuleError):
             said.append(f"{label} alone is impossible, so that what it does is in together: {alone}")

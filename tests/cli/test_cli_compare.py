@@ -466,7 +466,7 @@ class TestChanges:
         (layers,) = [change for change in data["changes"] if change["field"] == "layers"]
         assert (layers["base"], layers["other"], layers["layers"]) == ("32 layers", "42 layers of 2 kinds", 32)
         assert_closed(data)
-        assert "note: layers of another number, in another structure, are one change" in fine(
+        assert "note: layers of another number and in another structure are one change" in fine(
             "compare", "8b", "gemma-2-9b"
         )
 
