@@ -60,26 +60,32 @@ def sheets(of: Column, dtype: str) -> dict[str, Sheet]:
     return {
         "parameters": totals(of.counted),
         "by component": {label: Quantity(amount, "parameters") for label, amount in of.components.items()},
-        "forward FLOPs": _compute(of),
-        f"KV cache, {dtype}": {
-            "at the context": Quantity(of.cache.bytes, "bytes"),
-            "next token adds": Quantity(of.cache.bytes_per_token, "bytes"),
-        },
+        "forward FLOPs": compute(of.token, of.sequence),
+        f"KV cache, {dtype}": held(of.cache),
         "weights": {name: Quantity(size, "bytes") for name, size in of.weights.items()},
     }
 
 
-def _compute(of: Column) -> Sheet:
-    sheet: Sheet = {
-        "next token": Quantity(of.token.forward, "FLOPs"),
-        "  of which weights": Quantity(of.token.weights, "FLOPs"),
-        "  of which attention core": Quantity(of.token.attention, "FLOPs"),
-        "  attention core share": Ratio(of.token.attention, of.token.forward, "percent"),
-        "whole sequence": Quantity(of.sequence.forward, "FLOPs"),
-        "  attention core share of it": Ratio(of.sequence.attention, of.sequence.forward, "percent"),
+def held(cache: KVCache) -> Sheet:
+    """What a request holds, and what its next token adds: also on the page of `costcalc show`."""
+    return {
+        "at the context": Quantity(cache.bytes, "bytes"),
+        "next token adds": Quantity(cache.bytes_per_token, "bytes"),
     }
-    if of.sequence.train is not None:
-        sheet["training on it (3 x)"] = Quantity(of.sequence.train, "FLOPs")
+
+
+def compute(token: Flops, sequence: Flops) -> Sheet:
+    """The next token's pass and the whole sequence's: also on the page of `costcalc show`."""
+    sheet: Sheet = {
+        "next token": Quantity(token.forward, "FLOPs"),
+        "  of which weights": Quantity(token.weights, "FLOPs"),
+        "  of which attention core": Quantity(token.attention, "FLOPs"),
+        "  attention core share": Ratio(token.attention, token.forward, "percent"),
+        "whole sequence": Quantity(sequence.forward, "FLOPs"),
+        "  attention core share of it": Ratio(sequence.attention, sequence.forward, "percent"),
+    }
+    if sequence.train is not None:
+        sheet["training on it (3 x)"] = Quantity(sequence.train, "FLOPs")
     return sheet
 
 

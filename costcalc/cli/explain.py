@@ -197,11 +197,11 @@ def _found(word: str, known: Figures) -> list[Figure]:
     of_path = {below.unit: below for below in lines if _folded(below.name) == folded}  # its parameters, its FLOPs
     if of_path:
         return list(of_path.values())
-    for absent, reason in ABSENT.items() if "pool_bytes" in known or not key.startswith(NEEDS_MEMORY) else ():
-        if key == absent or key.startswith(f"{absent}."):
-            raise CostcalcError(f"{key} is null here: {reason}", hint="costcalc explain MODEL lists the numbers")
     if key.startswith(NEEDS_MEMORY) and "pool_bytes" not in known:
         raise CostcalcError(f"{key} depends on a memory", hint="add --memory 80GiB, or --blocks 1952")
+    for absent, reason in ABSENT.items():
+        if key == absent or key.startswith(f"{absent}."):
+            raise CostcalcError(f"{key} is null here: {reason}", hint="costcalc explain MODEL lists the numbers")
     close = nearest(folded, [*known, *ALIASES], count=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "costcalc explain MODEL lists the numbers"
     raise CostcalcError(f"no report has a number called {shown(word)}", hint=hint)

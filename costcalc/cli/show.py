@@ -11,6 +11,7 @@ from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.calculators.rule_of_thumb import RuleOfThumb, rule_of_thumb
+from costcalc.cli.column import compute, held
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,
@@ -92,7 +93,7 @@ def _report(names: list[str], pages: list[Page]) -> Report:
         side_by_side(
             "forward FLOPs", names, [_compute(page) for page in pages], strong="next token", others={OVER: "estimate"}
         ),
-        side_by_side(f"KV cache, {dtype}", names, [_held(page) for page in pages], strong="at the context"),
+        side_by_side(f"KV cache, {dtype}", names, [held(page.cache) for page in pages], strong="at the context"),
         side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages], status="estimate"),
     ]
     return Report(
@@ -158,26 +159,10 @@ def _by_component(names: list[str], pages: list[Page]) -> list[Table]:
 
 
 def _compute(page: Page) -> dict[str, Cell]:
-    sheet: dict[str, Cell] = {
-        "at context": Quantity(page.context, "tokens"),
-        "next token": Quantity(page.token.forward, "FLOPs"),
-        "  of which weights": Quantity(page.token.weights, "FLOPs"),
-        "  of which attention core": Quantity(page.token.attention, "FLOPs"),
-        "  attention core share": Ratio(page.token.attention, page.token.forward, "percent"),
-        "whole sequence": Quantity(page.sequence.forward, "FLOPs"),
-        "  attention core share of it": Ratio(page.sequence.attention, page.sequence.forward, "percent"),
-    }
+    sheet = {"at context": Quantity(page.context, "tokens"), **compute(page.token, page.sequence)}
     if page.sequence.train is not None:
-        sheet["training on it (3 x)"] = Quantity(page.sequence.train, "FLOPs")
         sheet[OVER] = Ratio(page.sequence.train, page.six_nd)
     return sheet
-
-
-def _held(page: Page) -> dict[str, Cell]:
-    return {
-        "at the context": Quantity(page.cache.bytes, "bytes"),
-        "next token adds": Quantity(page.cache.bytes_per_token, "bytes"),
-    }
 
 
 def _thumb(rule: RuleOfThumb) -> dict[str, Cell]:
