@@ -1,4 +1,4 @@
-"""The whole model: embedding, stack and head, and the inventory that every answer is folded from."""
+"""The whole model: embedding, stacks and head, and the inventory that every answer is folded from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, model_validator
 
-from costcalc.architecture.component import Component, Flag, Size
+from costcalc.architecture.component import Component, Flag, RuleError, Size
 from costcalc.architecture.embedding import Embedding
-from costcalc.architecture.head import Head
-from costcalc.architecture.places import DECODER, At
+from costcalc.architecture.families import check_family, family_of, streams_of
+from costcalc.architecture.head import Head, VocabularyHead, pooler_records
+from costcalc.architecture.places import At
 from costcalc.architecture.stack import Group, Stack
 from costcalc.architecture.written import full_form
 from costcalc.errors import shown
@@ -47,20 +48,27 @@ Published = Annotated[
 class Architecture(Component):
     """What a transformer is, complete enough to state every parameter, matmul and cached element.
 
-    published_parameters: what the source prints, "174.6B" for a rounded figure. tie_embeddings: the head multiplies by
-    the embedding's table instead of one of its own.
+    published_parameters: what the source prints, "174.6B" for a rounded figure. encoder, decoder: the stacks; both are
+    an encoder-decoder, whose decoder looks at the encoder's tokens. tie_embeddings: the head multiplies by the
+    embedding's table (the decoder's, where there is one) instead of one of its own. share_embeddings: encoder and
+    decoder look up one table. encoder_vocab_size: rows of the encoder's table, where it has its own of another size.
+    pooler: a dense layer on each text's first token, beside an encoder's head (BERT).
     """
 
     name: Line = "model"
     source: Line | None = None
     published_parameters: Published | None = None
     vocab_size: Size
+    encoder_vocab_size: Size | None = None
     d_model: Size
     context_length: Size | None = None
     embedding: Embedding = Embedding()
     tie_embeddings: Flag = False
-    head: Head = Head()
-    decoder: Stack
+    share_embeddings: Flag = False
+    head: Head = VocabularyHead()
+    pooler: Flag = False
+    encoder: Stack | None = None
+    decoder: Stack | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -69,9 +77,14 @@ class Architecture(Component):
 
     @model_validator(mode="after")
     def _check_rules(self) -> Architecture:
+        if not self.stacks:
+            raise RuleError("no layers", (), "add `layers:` with at least one layer: `- repeat: 12`")
         self.embedding.check(("embedding",), self.d_model)
-        self.decoder.check(("decoder",), self.d_model)
+        self.head.check(("head",), self.d_model)
+        for name, stack in self.stacks.items():
+            stack.check((name,), self.d_model)
         _ = self._groups  # two different layers of one name are found here
+        check_family(self)
         return self
 
     def __copy__(self) -> Architecture:
@@ -81,44 +94,70 @@ class Architecture(Component):
             copied.__dict__.pop(name, None)
         return copied
 
+    @property
+    def stacks(self) -> dict[str, Stack]:
+        """The stacks there are, in the order in which a pass runs them."""
+        named = {"encoder": self.encoder, "decoder": self.decoder}
+        return {name: stack for name, stack in named.items() if stack is not None}
+
+    @property
+    def main(self) -> str:
+        """The name of the stack that the head stands on: the decoder, or an encoder alone."""
+        return "encoder" if self.decoder is None else "decoder"
+
+    @property
+    def family(self) -> str:
+        """decoder-only, encoder-only or encoder-decoder."""
+        return family_of(self)
+
     @cached_property
-    def _groups(self) -> tuple[list[Group], tuple[str, ...]]:
-        return self.decoder.groups("decoder")
+    def _groups(self) -> dict[str, tuple[list[Group], tuple[str, ...]]]:
+        return {name: stack.groups(name) for name, stack in self.stacks.items()}
 
     @cached_property
     def inventory(self) -> Inventory:
         """Every record of the model, stated once."""
-        groups, layout = self._groups
         records: list[Record] = []
-        at = At("decoder")
-        records += self.embedding.records(at, self.d_model, DECODER, vocab_size=self.vocab_size)
-        records += self.decoder.records("decoder", groups, self.d_model, DECODER)
+        layout: dict[str, tuple[str, ...]] = {}
+        for name, stream in streams_of(self).items():
+            stack, (groups, layout[name]) = self.stacks[name], self._groups[name]
+            vocab_size = self._table_of(name)
+            records += self.embedding.records(At(name), self.d_model, stream, stack.positions, vocab_size=vocab_size)
+            records += stack.records(name, groups, self.d_model, stream)
+        if self.pooler:
+            records += pooler_records(self.d_model)
         records += self.head.records(
             self.d_model,
             vocab_size=self.vocab_size,
             embedding=self.embedding,
             tied=self.tie_embeddings,
-            table_path="decoder.embedding",
+            table_path=f"{self.main}.embedding",
         )
-        return Inventory(tuple(records), {"decoder": layout})
+        return Inventory(tuple(records), layout)
 
-    @property
-    def longest(self) -> int | None:
-        """Tokens beyond which a learned or stored position table has no row; None where nothing ends."""
-        return self.decoder.positions.rows
+    def _table_of(self, stack: str) -> int | None:
+        """Rows of a stack's own vocabulary table; None where it looks up the decoder's."""
+        if stack == self.main:
+            return self.vocab_size
+        return None if self.share_embeddings else self.encoder_vocab_size or self.vocab_size
+
+    def longest(self, stack: str | None = None) -> int | None:
+        """Tokens beyond which a stack's position table has no row; None where nothing ends. By default, the head's."""
+        return self.stacks[stack or self.main].positions.rows
 
     @property
     def groups(self) -> list[Group]:
-        """The distinct blocks of the stack, each with its path and how many layers are equal to it."""
-        return self._groups[0]
+        """The distinct blocks of all stacks, each with its path and how many layers are equal to it."""
+        return [group for groups, _ in self._groups.values() for group in groups]
 
     def derived_facts(self) -> Iterator[str]:
         """What was not written but follows from what was, or from a default, one short sentence each."""
         facts: dict[str, None] = {}
         for group in self.groups:
             facts.update(dict.fromkeys(group.block.derived(self.d_model)))
-        if self.decoder.final_norm is None:
-            facts["a final norm" if self.decoder.has_final_norm else "no final norm (norms: post)"] = None
-        if "tie_embeddings" not in self.model_fields_set:
+        for stack in self.stacks.values():
+            if stack.final_norm is None:
+                facts["a final norm" if stack.has_final_norm else "no final norm (norms: post)"] = None
+        if "tie_embeddings" not in self.model_fields_set and isinstance(self.head, VocabularyHead):
             facts["the head has its own table (tie_embeddings is false unless written)"] = None
         yield from facts

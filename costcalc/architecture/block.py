@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
 from costcalc.architecture.attention import Attention
-from costcalc.architecture.component import Component, Name, Rule, Size, Where
+from costcalc.architecture.component import Component, Flag, Name, Rule, Size, Where, no_number
 from costcalc.architecture.feed_forward import FeedForward
 from costcalc.architecture.norm import Norm
-from costcalc.architecture.places import At, Stream
-from costcalc.architecture.positions import NoPositions, Positions, RotaryPositions
-from costcalc.errors import shown
+from costcalc.architecture.places import CROSS, At, Stream
+from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, RotaryPositions
 from costcalc.inventory import Record
 
-
-def _no_number(value: Any) -> Any:
-    """0 equals False in Python, but nobody means it."""
-    return value if isinstance(value, (bool, str)) else shown(value)
+SUBLAYERS = ("attention", "cross_attention", "feed_forward")
+"""In the order in which they run."""
 
 
 class Block(Component):
@@ -28,24 +25,38 @@ class Block(Component):
     norms: "pre" (before each sublayer, arXiv 2002.04745), "post" (after the residual sum, 1706.03762), "output" (on
         each sublayer's output, OLMo-2), "sandwich" (before and on the output, Gemma-2).
     parallel: attention and feed-forward read the same input (GPT-J, PaLM): "one_norm" shared, or "two_norms" (NeoX).
+    cross_attention: of a decoder's tokens over the encoder's, between the two others (arXiv 1706.03762, section 3.2.3).
+    attention_norm: false where the norm before the attention is left out (ModernBERT's first layer, below which the
+        embeddings have just been normalised). share_weights: all these layers have one set of weights (ALBERT).
     """
 
     name: Name | None = None
     repeat: Size = 1
     norm: Norm
     norms: Literal["pre", "post", "output", "sandwich"] = "pre"
-    parallel: Annotated[Literal[False, "one_norm", "two_norms"], BeforeValidator(_no_number)] = False
+    parallel: Annotated[Literal[False, "one_norm", "two_norms"], BeforeValidator(no_number)] = False
     positions: Positions = NoPositions()
     attention: Attention | None = None
+    cross_attention: Attention | None = None
     feed_forward: FeedForward | None = None
+    attention_norm: Flag = True
+    share_weights: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
         has_both = self.attention is not None and self.feed_forward is not None
         yield (
-            self.attention is not None or self.feed_forward is not None,
+            any(getattr(self, name) is not None for name in SUBLAYERS),
             "a layer needs `attention` or `feed_forward`, or both",
         )
+        if self.cross_attention is not None:
+            yield not self.parallel, "`parallel` is not for layers with `cross_attention`"
+            yield (
+                self.cross_attention.window is None,
+                "a `window` is not for `cross_attention`: it sees all of the memory",
+            )
+        has_left_out = self.attention is not None and self.norms == "pre" and not self.parallel
+        yield self.attention_norm or has_left_out, "`attention_norm: false` needs an attention, and `norms: pre`"
         yield not self.parallel or has_both, "`parallel` needs both `attention` and `feed_forward`"
         yield not self.parallel or self.norms == "pre", "`parallel` goes with `norms: pre`, not with {norms}"
         if self.attention is not None and isinstance(self.positions, RotaryPositions):
@@ -57,26 +68,31 @@ class Block(Component):
     def check(self, where: Where, d_model: int) -> None:
         """The rules of its parts, then its own."""
         self.positions.check((*where, "positions"), d_model)
-        if self.attention is not None:
-            self.attention.check((*where, "attention"), d_model)
+        for name in ("attention", "cross_attention"):
+            part: Attention | None = getattr(self, name)
+            if part is not None:
+                part.check((*where, name), d_model)
         super().check(where, d_model)
 
     def derived(self, d_model: int) -> Iterator[str]:
         """What the attention derives."""
-        if self.attention is not None:
-            yield from self.attention.derived(d_model)
+        for part in (self.attention, self.cross_attention):
+            if part is not None:
+                yield from part.derived(d_model)
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """Norms, attention, feed-forward, in the order in which a reader meets them."""
         width = {"D": d_model}
         if self.parallel == "one_norm":
             yield from self.norm.records(at, "norm", width)
-        for name in ("attention", "feed_forward"):
+        if isinstance(self.positions, RelativePositions) and self.positions.per_layer and self.attention is not None:
+            yield from self.positions.bias_records(at, self.attention.heads)
+        for name in SUBLAYERS:
             part: Attention | FeedForward | None = getattr(self, name)
             if part is None:
                 continue
-            if self.parallel != "one_norm":
+            if self.parallel != "one_norm" and (name != "attention" or self.attention_norm):
                 yield from self.norm.records(at, f"{name}_norm", width)
-            yield from part.records(at.under(name), d_model, stream)
+            yield from part.records(at.under(name), d_model, CROSS if name == "cross_attention" else stream)
             if self.norms == "sandwich":
                 yield from self.norm.records(at, f"{name}_output_norm", width)

@@ -1,8 +1,9 @@
 """What differs between two architectures, field by field, and one of them with some fields of the other.
 
-Fields are compared in the full form and named as people write them: what was written once, as a default for a stack and
-all of its layers, is one change. Names and where a model comes from are none. What was left out is compared, and kept
-when other fields change, as what it stands for: nothing follows a change that has no row of its own.
+Fields are compared in the full form and named as people write them, with the stack where a model has two: what was
+written once, as a default for a stack and all of its layers, is one change. Names and where a model comes from are none.
+What was left out is compared, and kept when other fields change, as what it stands for: nothing follows a change that
+has no row of its own.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ def applied(base: Architecture, *made: Change) -> Architecture:
     """
     start = _kept(_rotating(base), base.d_model)
     data = start.model_dump()
-    if any(change.layer_by_layer for change in made):
-        data["decoder"]["layers"] = [block.model_dump() for block in _expanded(start.decoder.layers)]
+    for name in {str(path[0]) for change in made if change.layer_by_layer for path in change.paths}:
+        data[name]["layers"] = [block.model_dump() for block in _expanded(start.stacks[name].layers)]
     for change in made:
         for path in change.paths:
             place: Any = data
@@ -135,7 +136,8 @@ def applied(base: Architecture, *made: Change) -> Architecture:
 
 def _take_names(entries: list[dict[str, Any]]) -> None:
     for entry in entries:
-        entry.pop("name", None)
+        if not entry.get("share_weights"):  # by their names such layers know whose weights they share
+            entry.pop("name", None)
         _take_names(entry.get("pattern", []))
 
 
@@ -153,10 +155,11 @@ def _rotating(model: Architecture) -> Architecture:
                 same[turned] = turned.model_copy(update={"rotary_dim": None})
         return old.model_copy(update={"positions": same.get(turned, turned)})
 
-    stack = model.decoder
-    layers = tuple([entry(old) for old in stack.layers])
-    positions = same.get(stack.positions, stack.positions)
-    return model.model_copy(update={"decoder": stack.model_copy(update={"layers": layers, "positions": positions})})
+    def turned_stack(stack: Stack) -> Stack:
+        layers = tuple([entry(old) for old in stack.layers])
+        return stack.model_copy(update={"layers": layers, "positions": same.get(stack.positions, stack.positions)})
+
+    return model.model_copy(update={name: turned_stack(stack) for name, stack in model.stacks.items()})
 
 
 def _kept(value: Any, d_model: int) -> Any:
@@ -184,10 +187,15 @@ def _fields(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
         if name == "layers":
             yield from _layers(inner, widths)
         elif isinstance(inner.base, Component) and type(inner.base) is type(inner.other):
-            yield from _fields(replace(inner, field=()) if isinstance(inner.base, Stack) else inner, widths)
+            yield from _fields(replace(inner, field=()) if _is_the_stack(pair, inner) else inner, widths)
         elif name in KEPT or not _says_the_default(inner, left_out[1]):
             followers = tuple([_named(other) for other in told if other.derived == (name, name)])
             yield replace(_with_derived(kept, *left_out), followers=followers)
+
+
+def _is_the_stack(whole: _Pair, inner: _Pair) -> bool:
+    """A stack whose name need not be said, since both models have only this one."""
+    return isinstance(inner.base, Stack) and len(whole.base.stacks) == len(whole.other.stacks) == 1
 
 
 def _follows(pair: _Pair, beside: list[_Pair]) -> bool:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from costcalc.errors import shown
+
 LARGEST_SIZE = 10**12
 Rule = tuple[Any, str]
 Where = tuple[str | int, ...]
@@ -17,8 +19,14 @@ def _integral(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def no_number(value: Any) -> Any:
+    """0 equals False in Python, but nobody means it."""
+    return value if isinstance(value, (bool, str)) else shown(value)
+
+
 # The bounds come first: after a BeforeValidator pydantic would check them in Python, not in its core.
 Size = Annotated[int, Field(strict=True, ge=1, le=LARGEST_SIZE), BeforeValidator(_integral)]
+Whole = Annotated[int, Field(strict=True, ge=0, le=LARGEST_SIZE), BeforeValidator(_integral)]
 Flag = Annotated[bool, Field(strict=True)]
 PositiveFloat = Annotated[
     float,

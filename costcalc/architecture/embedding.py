@@ -1,12 +1,14 @@
-"""The token embedding: one row per vocabulary entry, looked up, so no FLOPs; optionally narrower than the model."""
+"""The bottom of a stack: token rows, positions and token types, looked up and so without FLOPs; a norm."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
+from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
+from costcalc.architecture.positions import Positions
 from costcalc.inventory import Record
 
 
@@ -14,16 +16,24 @@ class Embedding(Component):
     """A vocabulary table of V x D, or V x W and a projection W -> D (factorised: ALBERT, arXiv 1909.11942).
 
     width: the table's width W where it is not d_model. bias: whether the projection to d_model has one.
-    scale: what looked-up rows are multiplied by (sqrt(d_model) in Gemma). It changes no count.
+    project: "before" positions, token types and the norm, which then have d_model (OPT); "after" them, when they have
+    the table's width (ALBERT, ELECTRA). scale: what looked-up rows are multiplied by (sqrt(d_model) in Gemma); it
+    changes no count. token_types: rows of a table that tells the parts of a text apart (BERT, arXiv 1810.04805). norm:
+    a norm of the sum of all these, at the bottom of each stack.
     """
 
     width: Size | None = None
     bias: Flag = False
+    project: Literal["before", "after"] = "before"
     scale: PositiveFloat = 1.0
+    token_types: Size | None = None
+    norm: Norm | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
-        """Only a projection can have a bias."""
+        """Only a projection can have a bias, and stand before or after something."""
         yield self.width is not None or not self.bias, "`bias` belongs to a projection, which needs a `width`"
+        is_placed = self.project == "before"
+        yield self.width is not None or is_placed, "`project` says where the projection stands, which needs a `width`"
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """Rows as wide as the model; a written width of the same size would bring a projection."""
@@ -31,10 +41,29 @@ class Embedding(Component):
 
     def table_axes(self, d_model: int, vocab_size: int) -> dict[str, int]:
         """The axes of the table, which a tied head multiplies by: V x D or V x W."""
-        return {"V": vocab_size, "D": d_model} if self.width is None else {"V": vocab_size, "W": self.width}
+        return {"V": vocab_size, **self.width_axes(d_model)}
 
-    def records(self, at: At, d_model: int, stream: Stream, *, vocab_size: int) -> Iterator[Record]:
-        """The table, and the projection of a factorised one."""
-        yield at.weight("embedding", self.table_axes(d_model, vocab_size), table=True)
+    def width_axes(self, d_model: int) -> dict[str, int]:
+        """D, or W where the table has a width of its own."""
+        return {"D": d_model} if self.width is None else {"W": self.width}
+
+    def records(
+        self, at: At, d_model: int, stream: Stream, positions: Positions, *, vocab_size: int | None
+    ) -> Iterator[Record]:
+        """The table (vocab_size None: another stack's is looked up), the projection, and what is added to the rows."""
+        if vocab_size is not None:
+            yield at.weight("embedding", self.table_axes(d_model, vocab_size), table=True)
+        added = self.width_axes(d_model) if self.project == "after" else {"D": d_model}
+        if self.project == "before":
+            yield from self._projection(at, d_model, stream)
+        yield from positions.records(at, added)
+        if self.token_types is not None:
+            yield at.weight("token_types", {"token_types": self.token_types, **added}, table=True)
+        if self.norm is not None:
+            yield from self.norm.records(at, "embedding_norm", added)
+        if self.project == "after":
+            yield from self._projection(at, d_model, stream)
+
+    def _projection(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         if self.width is not None:
             yield from at.linear("embedding_projection", stream.rows, {"W": self.width}, {"D": d_model}, bias=self.bias)

@@ -1,35 +1,89 @@
-"""The output head: hidden states to one logit per vocabulary entry. It is a matmul whether or not its table is tied."""
+"""What stands on the last hidden states: one logit per vocabulary entry, or nothing; and the pooler beside it.
+
+The vocabulary's product is a matmul whether or not its table is tied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from costcalc.architecture.component import Component, Flag, PositiveFloat
+from pydantic import BeforeValidator, Field
+
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, no_number
 from costcalc.architecture.embedding import Embedding
+from costcalc.architecture.feed_forward.activation import Activation
+from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At
-from costcalc.inventory import Logits, Matmul, Record, Weight
+from costcalc.inventory import Logits, Matmul, Record, Sequences, Weight
 
 
-class Head(Component):
-    """D -> V, with the embedding's table when tied, or its own; `bias` adds one number per vocabulary entry.
+class VocabularyHead(Component):
+    """D -> V, with the embedding's table when tied, or its own.
 
-    softcap: logits become softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count.
-    When the embedding is factorised (width W) and tied, a projection D -> W comes first (OPT-350m's `project_out`).
+    transform: a dense matrix, an activation and a norm come first (the masked-LM head of BERT, arXiv 1810.04805);
+    transform_bias, activation, norm: what that part has. bias: one number per vocabulary entry; "buffer" where it is
+    held, but no parameter (BART). scale: hidden states are multiplied by it first (T5 with a tied head).
+    softcap: logits become softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118). Scale and cap change no count.
+
+    When the embedding is factorised (width W) and tied, a projection D -> W comes first (OPT-350m's `project_out`); a
+    transform is that projection itself (ALBERT, ELECTRA), and then its own table has the width W as well.
     """
 
-    bias: Flag = False
+    kind: Literal["vocabulary"] = "vocabulary"
+    transform: Flag = False
+    transform_bias: Flag = True
+    activation: Activation = "gelu"
+    norm: Norm | None = None
+    bias: Annotated[Literal[False, True, "buffer"], BeforeValidator(no_number)] = False
+    scale: PositiveFloat = 1.0
     softcap: PositiveFloat | None = None
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """A transform says its norm, or that it has none; nothing else has one."""
+        says = "norm" in self.model_fields_set
+        yield says or not self.transform, "`transform` ends in a norm: write `norm:`, or `norm: null` for none"
+        yield self.transform or self.norm is None, "`norm` belongs to a `transform`"
+        yield self.transform or self.transform_bias, "`transform_bias` belongs to a `transform`"
 
     def records(
         self, d_model: int, *, vocab_size: int, embedding: Embedding, tied: bool, table_path: str
     ) -> Iterator[Record]:
-        """The projection if there is one, the table if it is not tied, and the matmul with it."""
-        rows = Logits()
-        axes = embedding.table_axes(d_model, vocab_size) if tied else {"V": vocab_size, "D": d_model}
-        if tied and embedding.width is not None:
-            yield from At("head").linear("projection", rows, {"D": d_model}, {"W": embedding.width}, bias=False)
+        """The transform or the projection if there is one, the table if it is not tied, and the matmul with it."""
+        rows, at = Logits(), At("head")
+        narrow = tied or self.transform
+        width = embedding.width_axes(d_model) if narrow else {"D": d_model}
+        if self.transform:
+            made = {"W": embedding.width} if embedding.width is not None else {"D_out": d_model}
+            yield from at.linear("transform", rows, {"D": d_model}, made, bias=self.transform_bias)
+            if self.norm is not None:
+                yield from self.norm.records(at, "norm", width)
+        elif tied and embedding.width is not None:
+            yield from at.linear("projection", rows, {"D": d_model}, {"W": embedding.width}, bias=False)
+        axes = {"V": vocab_size, **width}
         if not tied:
             yield Weight("head", axes, table=True)
         yield Matmul("head", {rows.letters: rows, **axes}, of=table_path if tied else "head")
         if self.bias:
-            yield Weight("head_bias", {"V": vocab_size})
+            yield Weight("head_bias", {"V": vocab_size}, role="buffer" if self.bias == "buffer" else "trainable")
+
+
+class NoHead(Component):
+    """The hidden states themselves are the result (an embedding model: BertModel, T5EncoderModel)."""
+
+    kind: Literal["none"] = "none"
+
+    def records(
+        self, d_model: int, *, vocab_size: int, embedding: Embedding, tied: bool, table_path: str
+    ) -> Iterator[Record]:
+        """Nothing is held, nothing is multiplied."""
+        del d_model, vocab_size, embedding, tied, table_path
+        yield from ()
+
+
+Head = Annotated[VocabularyHead | NoHead, Field(discriminator="kind")]
+
+
+def pooler_records(d_model: int) -> Iterator[Record]:
+    """tanh(x W + b) of each sequence's first token (BERT, arXiv 1810.04805, section 3.1): D -> D for B rows."""
+    yield from At("pooler").linear("dense", Sequences(), {"D": d_model}, {"D_out": d_model}, bias=True)

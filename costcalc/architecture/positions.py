@@ -1,17 +1,18 @@
-"""Position information: none, a learned table, the sinusoids of 2017, or rotary embeddings.
+"""Position information: none, a learned table, the sinusoids of 2017, rotations, or what is added to scores.
 
 `added` kinds are added to the token embeddings once, at the bottom of a stack; the others act inside each attention,
-so a layer may have its own. `rows` is how many positions a table has, None where there is no end.
+so a layer may have its own. `rows` is how many positions a table has, None where there is no end. A kind with
+`bias_records` adds numbers to the scores of self-attention, one for each head.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from costcalc.architecture.component import Component, PositiveFloat, Rule, Size
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, Whole
 from costcalc.architecture.places import At
 from costcalc.inventory import Record
 
@@ -27,31 +28,40 @@ class NoPositions(Component):
         """One line for a reader."""
         return "none"
 
-    def records(self, at: At, d_model: int) -> Iterator[Record]:
+    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
         """Nothing is held."""
-        del at, d_model
+        del at, width
         yield from ()
 
 
 class LearnedPositions(Component):
-    """A trained table of `length` rows, added to the embeddings; longer texts have no row (GPT-2, BERT)."""
+    """A trained table of `length` rows, added to the embeddings; longer texts have no row (GPT-2, BERT).
+
+    offset: the first rows that no position uses, but that are held (2 in RoBERTa, BART and OPT).
+    """
 
     kind: Literal["learned"] = "learned"
     length: Size
+    offset: Whole = 0
     added: ClassVar[bool] = True
 
     @property
     def rows(self) -> int:
-        """Those of the table."""
-        return self.length
+        """Those of the table that positions use."""
+        return self.length - self.offset
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """A row is left for a position."""
+        yield self.offset < self.length, "offset {offset} leaves no row of {length}"
 
     def summary(self) -> str:
         """One line for a reader."""
-        return f"learned, {self.length:,} rows"
+        unused = f", {self.offset} of them unused" if self.offset else ""
+        return f"learned, {self.length:,} rows{unused}"
 
-    def records(self, at: At, d_model: int) -> Iterator[Record]:
-        """One table of length x d_model."""
-        yield at.weight("positions", {"length": self.length, "D": d_model}, table=True)
+    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
+        """One table of length x D, or x the embedding's width W where that is projected afterwards."""
+        yield at.weight("positions", {"length": self.length, **width}, table=True)
 
 
 class SinusoidalPositions(Component):
@@ -80,10 +90,10 @@ class SinusoidalPositions(Component):
         """A stored table has a length."""
         yield self.stored == "no" or self.length is not None, "a stored table of sinusoids needs its `length`"
 
-    def records(self, at: At, d_model: int) -> Iterator[Record]:
+    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
         """The table, where it is stored."""
         if self.stored != "no" and self.length is not None:
-            yield at.weight("positions", {"length": self.length, "D": d_model}, role=self.stored, table=True)
+            yield at.weight("positions", {"length": self.length, **width}, role=self.stored, table=True)
 
 
 class RotaryPositions(Component):
@@ -108,12 +118,73 @@ class RotaryPositions(Component):
         part = "" if self.rotary_dim is None else f", {self.rotary_dim} numbers of each head"
         return f"RoPE, theta {self.theta:,.0f}{part}"
 
-    def records(self, at: At, d_model: int) -> Iterator[Record]:
+    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
         """Nothing is held."""
-        del at, d_model
+        del at, width
+        yield from ()
+
+
+class RelativePositions(Component):
+    """A number for each head and each bucket of distances, added to the scores (T5, arXiv 1910.10683, section 2.1).
+
+    One table for all layers of a stack, held at its bottom; with `per_layer` each layer has its own (UMT5). Half of the
+    buckets count single steps, the others reach `max_distance` in growing ones; it changes no count. In an encoder half
+    of the buckets are for later tokens.
+    """
+
+    kind: Literal["relative"] = "relative"
+    buckets: Size = 32
+    max_distance: Size = 128
+    per_layer: Flag = False
+    added: ClassVar[bool] = False
+    rows: ClassVar[None] = None
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        return f"relative, {self.buckets:,} buckets{' in each layer' if self.per_layer else ''}"
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """Both halves of an encoder's buckets have single steps and growing ones."""
+        yield self.buckets >= 4, "buckets {buckets} are fewer than 4"
+        yield (
+            self.buckets // 2 < self.max_distance,
+            "max_distance {max_distance} is not above half the {buckets} buckets",
+        )
+
+    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
+        """Nothing is added to the embeddings."""
+        del at, width
+        yield from ()
+
+    def bias_records(self, at: At, heads: int) -> Iterator[Record]:
+        """A table of buckets x N."""
+        yield at.weight("positions", {"buckets": self.buckets, "N": heads}, table=True)
+
+
+class AlibiPositions(Component):
+    """ALiBi (arXiv 2108.12409): scores fall with the distance, with a slope for each head; nothing is held.
+
+    max_bias: the slopes of N heads are 2^(-max_bias · n / N), 8 in the paper (MPT's `alibi_bias_max`).
+    slope_scale: what all slopes are multiplied by (1 / sqrt(head_dim) in Falcon). Neither changes a count.
+    """
+
+    kind: Literal["alibi"] = "alibi"
+    max_bias: PositiveFloat = 8.0
+    slope_scale: PositiveFloat = 1.0
+    added: ClassVar[bool] = False
+    rows: ClassVar[None] = None
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        return "ALiBi"
+
+    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
+        """Nothing is held."""
+        del at, width
         yield from ()
 
 
 Positions = Annotated[
-    NoPositions | LearnedPositions | SinusoidalPositions | RotaryPositions, Field(discriminator="kind")
+    NoPositions | LearnedPositions | SinusoidalPositions | RotaryPositions | RelativePositions | AlibiPositions,
+    Field(discriminator="kind"),
 ]

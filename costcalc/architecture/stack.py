@@ -14,7 +14,7 @@ from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
-from costcalc.architecture.positions import NoPositions, Positions
+from costcalc.architecture.positions import NoPositions, Positions, RelativePositions
 from costcalc.inventory import Record
 
 MOST_LAYERS = 100_000
@@ -86,6 +86,7 @@ class Stack(Component):
         super().check((*where, "layers"), d_model)
         self.positions.check((*where, "positions"), d_model)
         self._check_entries(self.layers, (*where, "layers"), d_model)
+        self._check_relative(where)
 
     def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
         for index, entry in enumerate(entries):
@@ -97,6 +98,22 @@ class Stack(Component):
             if entry.positions.added and entry.positions != self.positions:
                 message = f"{entry.positions.kind} positions are added once, below all layers"
                 raise RuleError(message, (*where, index, "positions"), "write them on the stack, not on a layer")
+            if _one_table(entry.positions) and entry.positions != self.positions:
+                message = "relative positions have one table for all layers"
+                raise RuleError(message, (*where, index, "positions"), "write them on the stack, or `per_layer: true`")
+
+    def _check_relative(self, where: Where) -> None:
+        """The one table of relative positions has a column for each head, so that all layers have as many."""
+        heads = self._relative_heads()
+        if _one_table(self.positions) and len(heads) != 1:
+            found = f"layers of {' and '.join(map(str, sorted(heads)))} heads" if heads else "no layer with attention"
+            message = f"one table of relative positions is for {found}"
+            raise RuleError(message, (*where, "positions"), "write `per_layer: true`, or the same heads everywhere")
+
+    def _relative_heads(self) -> set[int]:
+        blocks: list[Block] = []
+        _order(self.layers, blocks, {})
+        return {b.attention.heads for b in blocks if b.attention is not None and _one_table(b.positions)}
 
     def groups(self, name: str) -> tuple[list[Group], tuple[str, ...]]:
         """The distinct blocks of this stack, and the group's path of each layer in order.
@@ -114,18 +131,22 @@ class Stack(Component):
         return groups, tuple([paths[index] for index in order])
 
     def records(self, name: str, groups: list[Group], d_model: int, stream: Stream) -> Iterator[Record]:
-        """Added positions, each group's layers, the final norm."""
+        """The one table of relative positions, each group's layers, the final norm."""
         at = At(name)
-        if self.positions.added:
-            yield from self.positions.records(at, d_model)
+        if isinstance(self.positions, RelativePositions) and not self.positions.per_layer:
+            yield from self.positions.bias_records(at, *self._relative_heads())
         for group in groups:
-            yield from group.block.records(At(group.path, group.times), d_model, stream)
+            yield from group.block.records(At(group.path, group.times, group.block.share_weights), d_model, stream)
         if self.has_final_norm:
             yield from self.norm.records(at, "final_norm", {"D": d_model})
 
 
 _identity = attrgetter(*(field for field in Block.model_fields if field != "repeat"))
 """What makes two blocks equal: every field but how often they are repeated."""
+
+
+def _one_table(positions: Positions) -> bool:
+    return isinstance(positions, RelativePositions) and not positions.per_layer
 
 
 def _depth(entries: tuple[Block | Pattern, ...]) -> int:

@@ -13,14 +13,16 @@ from costcalc.architecture.component import RuleError
 
 KINDS: dict[str, str | None] = {
     "attention": "grouped_query",
+    "cross_attention": "grouped_query",
     "feed_forward": "dense",
+    "head": "vocabulary",
     "norm": None,
     "positions": None,
     "qk_norm": None,
 }
 """Keys that hold one of several kinds, and the kind that is meant when none is written (None: it must be written)."""
 
-STACKS = ("decoder",)
+STACKS = ("encoder", "decoder")
 STACK_KEYS = ("norm", "positions", "final_norm", "block")
 """Keys of a stack that may stand at the top level, as defaults for every stack."""
 LAYER_KEYS = ("norm", "positions")
@@ -39,8 +41,6 @@ def full_form(written: object) -> object:
     """The written form of an architecture with every default spelled out; not a mapping: returned as it is."""
     if not isinstance(written, dict) or isinstance(written, FullForm):
         return written
-    if "encoder" in written:
-        raise RuleError("only decoders are read so far", ("encoder",), "describe the `decoder:` alone")
     top = dict(written)
     if "layers" in top:
         if "decoder" in top:
@@ -50,18 +50,24 @@ def full_form(written: object) -> object:
         top["decoder"] = {"layers": top.pop("layers")}
     found = {key: top.pop(key) for key in STACK_KEYS if key in top}
     defaults = {key: value for key, value in found.items() if value is not None}
-    return {
-        key: _full_stack(_merged(defaults, value)) if key in STACKS and isinstance(value, dict) else _full(key, value)
+    full = {
+        key: _full_stack(key, _merged(defaults, value))
+        if key in STACKS and isinstance(value, dict)
+        else _full(key, value)
         for key, value in top.items()
     }
+    head = full.get("head")
+    if isinstance(head, dict) and head.get("transform") and "norm" in defaults:
+        full["head"] = {"norm": _full("norm", defaults["norm"]), **head}
+    return full
 
 
-def _full_stack(stack: Mapping) -> Mapping:
+def _full_stack(name: str, stack: Mapping) -> Mapping:
     block, layers = stack.pop("block", {}), stack.pop("layers", None)
     if not isinstance(block, dict):
-        raise RuleError("must be a mapping of defaults for the layers", ("decoder", "block"), "write keys of a layer")
+        raise RuleError("must be a mapping of defaults for the layers", (name, "block"), "write keys of a layer")
     if _entries(layers) > MOST_ENTRIES:
-        raise RuleError(f"more than {MOST_ENTRIES:,} layers are written out", ("decoder", "layers"), "use `repeat:`")
+        raise RuleError(f"more than {MOST_ENTRIES:,} layers are written out", (name, "layers"), "use `repeat:`")
     defaults = _merged({key: stack[key] for key in LAYER_KEYS if key in stack}, block)
     own = {key: _full(key, value) for key, value in stack.items()}
     return {**own, "layers": _full_layers(layers, defaults)}

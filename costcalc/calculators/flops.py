@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from costcalc.inventory import Inventory, Matmul, Workload
+from costcalc.inventory import Inventory, Matmul, Workload, check_asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Flops:
     forward = weights (products with a parameter matrix, the head included, tied or not) + attention (scores and
     weighted values) + modelled (recurrent scans: an estimate, never exact). train = 3 x forward (forward, gradients of
     inputs, gradients of weights), None unless the pass is a training pass: all logits, nothing cached.
-    per_token: forward divided by the new tokens of the batch, to the nearest whole number.
+    per_token: forward divided by the new tokens of the batch, to the nearest whole number. Of an encoder-decoder the
+    new tokens are the decoder's, and the encoder's own pass is part of the one that starts the request.
     """
 
     forward: int
@@ -26,7 +27,8 @@ class Flops:
 
 
 def flops(inventory: Inventory, workload: Workload) -> Flops:
-    """Count the operations of `workload`'s pass."""
+    """Count the operations of `workload`'s pass; refused where the model cannot be asked so."""
+    check_asked(inventory, workload)
     by_role = {"weight": 0, "scores": 0, "values": 0, "scan": 0}
     for matmul in inventory.matmuls:
         if runs(matmul, workload):
@@ -50,7 +52,9 @@ def is_training(workload: Workload) -> bool:
 
 def flops_by_matmul(inventory: Inventory, workload: Workload) -> list[tuple[Matmul, int]]:
     """Each matmul that the pass runs, with its FLOPs, in the order of the model."""
-    return [(matmul, matmul.flops(workload)) for matmul in inventory.matmuls if runs(matmul, workload)]
+    check_asked(inventory, workload)
+    counted = [(matmul, matmul.flops(workload)) for matmul in inventory.matmuls if runs(matmul, workload)]
+    return [(matmul, amount) for matmul, amount in counted if amount]
 
 
 def runs(matmul: Matmul, workload: Workload) -> bool:

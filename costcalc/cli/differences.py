@@ -116,13 +116,19 @@ def data(found: Differences) -> dict[str, Any]:
 
 def _labels(found: Differences) -> list[str]:
     """The field of each change, and its layers where those are not all, or where another change has its name."""
-    depth, times = found.base.decoder.depth, Counter(change.field for change, _ in found.singles)
+    times = Counter(change.field for change, _ in found.singles)
     return [
         change.field
-        if len(change.layers) in (0, depth) and times[change.field] == 1
+        if len(change.layers) in (0, _depth(found.base, change)) and times[change.field] == 1
         else f"{change.field} ({_where(change)})"
         for change, _ in found.singles
     ]
+
+
+def _depth(base: Architecture, change: Change) -> int:
+    """The layers of the stack that the change is made in; 0 outside of the stacks."""
+    stack = base.stacks.get(str(change.paths[0][0]))
+    return 0 if stack is None else stack.depth
 
 
 def _where(change: Change) -> str:

@@ -55,9 +55,10 @@ def context_or_own(model: Architecture, context: str | None) -> int:
 
 def beyond_table(model: Architecture, tokens: int) -> str | None:
     """A note where a text is longer than the learned position table: the real model cannot run it."""
-    if model.longest is None or tokens <= model.longest:
+    longest = model.longest()
+    if longest is None or tokens <= longest:
         return None
-    return f"{tokens:,} tokens are more than the {model.longest:,} rows of {model.name}'s position table"
+    return f"{tokens:,} tokens are more than the {longest:,} rows of {model.name}'s position table"
 
 
 def with_note(data: dict[str, Any], *notes: str | None) -> dict[str, Any]:

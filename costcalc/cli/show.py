@@ -127,8 +127,8 @@ def _answer(name: str, page: Page) -> str:
 
 
 def _what(model: Architecture) -> dict[str, Cell]:
-    stack = model.decoder
-    rows: dict[str, Cell] = {"family": "decoder-only", "layers": f"{stack.depth:,} of width {model.d_model:,}"}
+    stack = model.stacks[model.main]
+    rows: dict[str, Cell] = {"family": model.family, "layers": f"{stack.depth:,} of width {model.d_model:,}"}
     for group in model.groups:
         where = "" if len(model.groups) == 1 else f" ({group.path.rpartition('.')[2]}, {several(group.times, 'layer')})"
         if group.block.attention is not None:
@@ -147,7 +147,9 @@ def _what(model: Architecture) -> dict[str, Cell]:
 
 def _own_positions(model: Architecture) -> list[str]:
     """Positions of layers that have their own."""
-    return [g.block.positions.summary() for g in model.groups if g.block.positions != model.decoder.positions]
+    return [
+        g.block.positions.summary() for g in model.groups if g.block.positions != model.stacks[model.main].positions
+    ]
 
 
 def _by_component(names: list[str], pages: list[Page]) -> list[Table]:

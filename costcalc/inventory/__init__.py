@@ -1,21 +1,26 @@
 """What an architecture is made of: the workload, the extents that depend on it, and the three records."""
 
 from costcalc.expression import smaller
+from costcalc.inventory.asked import check_asked
 from costcalc.inventory.extents import (
+    Asking,
     Context,
     CrossPairs,
     Extent,
     Logits,
     Memory,
+    MemoryPairs,
     PagedContext,
     Pairs,
     Routed,
+    Sequences,
     Tokens,
 )
 from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Weight, group_of
 from costcalc.inventory.workload import Workload
 
 __all__ = [
+    "Asking",
     "Cached",
     "Context",
     "CrossPairs",
@@ -24,13 +29,16 @@ __all__ = [
     "Logits",
     "Matmul",
     "Memory",
+    "MemoryPairs",
     "PagedContext",
     "Pairs",
     "Record",
     "Routed",
+    "Sequences",
     "Tokens",
     "Weight",
     "Workload",
+    "check_asked",
     "group_of",
     "smaller",
 ]

@@ -25,6 +25,12 @@ def _in_chunks(tokens: int, chunk: int) -> int:
     return (tokens // chunk) * _triangle(chunk) + _triangle(tokens % chunk)
 
 
+def _around(tokens: int, window: int) -> int:
+    """Pairs of `tokens` that see h = window // 2 places to either side: T + 2·(sum of T - d over d = 1 .. h)."""
+    reach: int = smaller(window // 2, tokens - 1)
+    return tokens * (2 * reach + 1) - reach * (reach + 1)
+
+
 class Extent:
     """A size that a workload fixes."""
 
@@ -45,6 +51,17 @@ class Tokens(Extent):
     def of(self, workload: Workload) -> int:
         """B x T."""
         return workload.batch * workload.new_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences(Extent):
+    """One row for every sequence, B: what a pooler reads of the first token."""
+
+    letters: ClassVar[str] = "B"
+
+    def of(self, workload: Workload) -> int:
+        """B."""
+        return workload.batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +120,7 @@ class Pairs(Extent):
       causal  T·p + T(T+1)/2              window  minus the triangle of keys that lie further back
       chunk   F(p+T) - F(p), F(n) = (n // c)·c(c+1)/2 + r(r+1)/2 with r = n mod c
       rectangle  T·(p + T); with a window T·(min(p, w-1) + T): a cache hands over at most w - 1 past keys.
+    Not causal, the window reaches w // 2 places to either side (ModernBERT, arXiv 2412.13663): `_around`.
     """
 
     letters: ClassVar[str] = "B·P"
@@ -112,8 +130,14 @@ class Pairs(Extent):
 
     def of(self, workload: Workload) -> int:
         """B x P."""
-        rectangle = workload.counting == "rectangle" or not self.causal
-        return workload.batch * (self._handed(workload) if rectangle else self._attended(workload))
+        if workload.counting == "rectangle":
+            return workload.batch * self._handed(workload)
+        return workload.batch * (self._attended(workload) if self.causal else self._seen(workload))
+
+    def _seen(self, workload: Workload) -> int:
+        if self.window is None:
+            return self._handed(workload)
+        return _around(workload.new_tokens, self.window)
 
     def _handed(self, workload: Workload) -> int:
         past, new = workload.past_tokens, workload.new_tokens
@@ -156,6 +180,37 @@ class Memory(Extent):
         """B x M, or 0."""
         passes = workload.past_tokens == 0 if self.once else True
         return workload.batch * workload.memory_tokens * passes
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPairs(Extent):
+    """(query, key) pairs among encoder tokens, B x M x M or what a window allows, in the pass that starts the request.
+
+    The window reaches w // 2 places to either side, as in `Pairs`.
+    """
+
+    letters: ClassVar[str] = "B·M·M"
+    window: int | None = None
+
+    def of(self, workload: Workload) -> int:
+        """B x M x M, or 0."""
+        memory = workload.memory_tokens
+        if self.window is None or workload.counting == "rectangle":
+            pairs = memory * memory
+        else:
+            pairs = _around(memory, self.window)
+        return workload.batch * pairs * (workload.past_tokens == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking(Extent):
+    """New tokens that look at encoder tokens: B x T, or none where a decoder is given no memory."""
+
+    letters: ClassVar[str] = "B·T"
+
+    def of(self, workload: Workload) -> int:
+        """B x T, or 0."""
+        return workload.batch * workload.new_tokens * (workload.memory_tokens != 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,21 @@ class Inventory:
         return tuple([record for record in self.records if type(record) is Cached])
 
     @property
+    def has_cache(self) -> bool:
+        """Whether tokens follow one another, so that something is kept of them: not in an encoder alone."""
+        return tuple(self.layout) != ("encoder",)
+
+    @property
+    def needs_memory(self) -> bool:
+        """Whether no pass is complete without encoder tokens."""
+        return len(self.layout) > 1
+
+    @property
+    def takes_memory(self) -> bool:
+        """Whether some layer looks at encoder tokens, its own encoder's or another's."""
+        return any(record.kind == "cross" for record in self.cached)
+
+    @property
     def layers_of(self) -> dict[str, int]:
         """How many layers each group stands for, by the group's path."""
         counts: dict[str, int] = {}

@@ -27,7 +27,7 @@ MOST_FLOPS = 10**15
 
 def tokens_for(arch: Architecture) -> int:
     """TOKENS, or as many as the position table has rows."""
-    return min(TOKENS, arch.longest or TOKENS)
+    return min(TOKENS, arch.longest() or TOKENS)
 
 
 def binding(fields: Fields, tokens: int) -> tuple[Fields, dict[int, int]]:

@@ -47,9 +47,10 @@ class GroupedQuery(Component):
     """`heads` query heads that share `kv_heads` key/value heads, each of `head_dim`.
 
     kv_heads: None means as many as heads. head_dim: None means d_model / heads. bias: on q, k and v; out_bias: on the
-    output projection. window: each query sees the latest `window` keys, itself included; None sees all.
-    scale: what scores are multiplied by, None for 1 / sqrt(head_dim). softcap: scores become softcap * tanh(scores /
-    softcap) (Gemma-2, arXiv 2408.00118). Neither changes a count; the forward pass needs them.
+    output projection. window: each query sees the latest `window` keys, itself included, or in an encoder itself and
+    `window // 2` keys to either side; None sees all. scale: what scores are multiplied by, None for 1 / sqrt(head_dim).
+    softcap: scores become softcap * tanh(scores / softcap) (Gemma-2, arXiv 2408.00118). Neither changes a count; the
+    forward pass needs them.
     """
 
     kind: Literal["grouped_query"] = "grouped_query"
@@ -112,16 +113,16 @@ class GroupedQuery(Component):
         kv_heads, head_dim = self.sizes(d_model)
         width, queries, keys = {"D": d_model}, {"N": self.heads, "H": head_dim}, {"K": kv_heads, "H": head_dim}
         yield from at.linear("q", stream.rows, width, queries, bias=self.bias)
-        yield from at.linear("k", stream.rows, width, keys, bias=self.bias)
-        yield from at.linear("v", stream.rows, width, keys, bias=self.bias)
+        yield from at.linear("k", stream.key_rows, width, keys, bias=self.bias)
+        yield from at.linear("v", stream.key_rows, width, keys, bias=self.bias)
         if self.qk_norm is not None:
             yield from self.qk_norm.records(at, heads={"q": self.heads, "k": kv_heads}, head_dim=head_dim)
         pairs = stream.pairs(self.window)
         core: dict[str, int | Extent] = {pairs.letters: pairs, **queries}
         yield at.core("scores", core)
         yield at.core("values", core)
-        if stream.held:
-            held = stream.context(self.window)
-            yield at.cached("k_cache", {held.letters: held, **keys})
-            yield at.cached("v_cache", {held.letters: held, **keys})
+        if stream.held is not None:
+            held = stream.held(self.window)
+            yield at.cached("k_cache", {held.letters: held, **keys}, kind=stream.cache)
+            yield at.cached("v_cache", {held.letters: held, **keys}, kind=stream.cache)
         yield from at.linear("output", stream.rows, queries, width, bias=self.out_bias)

@@ -1,7 +1,9 @@
 """config.json files of `transformers` models: which reader reads which `model_type`.
 
 A lineage is one module here with a `READERS` table, from model type to a function Config -> the full form of an
-architecture. To add one: its class defaults under `defaults/`, its module, a line in LINEAGES, its recorded cases.
+architecture, and a `CLASSES` table of the classes that are read, the usual one first: `architectures` picks one, which
+the reader finds in `config.model_class`. To add a lineage: its class defaults under `defaults/`, its module, a line in
+LINEAGES, its recorded cases.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def read_config(data: dict[str, Any], origin: Origin) -> FullForm:
         raise _unknown_type(model_type, origin)
     lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
     config = Config(data, model_type=model_type, origin=origin)
-    _check_class(config, lineage.CLASSES[model_type])
+    config.model_class = _class_of(config, lineage.CLASSES[model_type])
     written: dict[str, Any] = lineage.READERS[model_type](config)
     config.refuse_unread()
     return FullForm(source=f"config.json of model type {model_type}{_defaults_said(config.assumed())}", **written)
@@ -48,19 +50,22 @@ def _defaults_said(keys: list[str]) -> str:
     return f"; class defaults for {', '.join(keys[:MOST_SAID])}{more}"
 
 
-def _check_class(config: Config, causal_class: str) -> None:
-    """`architectures` picks the head; only the causal language model's is read so far."""
+def _class_of(config: Config, classes: tuple[str, ...]) -> str:
+    """`architectures` picks the head among the classes that are read; where it says nothing, the usual one."""
     named = config.data.get("architectures")
-    if config["auto_map"] and named != [causal_class]:
+    is_one = isinstance(named, list) and len(named) == 1
+    word = named[0] if is_one else named
+    if config["auto_map"] and word not in classes:
         raise config.refusal(
             "`auto_map` names code of its own, which is not read", "describe the model in YAML instead", "auto_map"
         )
-    if named in (None, [], [causal_class]):
-        return
-    word = named[0] if isinstance(named, list) and len(named) == 1 else named
+    if named in (None, []):
+        return classes[0]
+    if is_one and word in classes:
+        return str(word)
     raise config.refusal(
         f"`architectures` {shown(word)} is not read for {config.model_type}: its head may differ",
-        f'write "architectures": ["{causal_class}"] to count the language model',
+        f'write "architectures": ["{classes[0]}"] to count the language model',
         "architectures",
     )
 

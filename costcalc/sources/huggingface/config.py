@@ -29,6 +29,7 @@ class Config:
     def __init__(self, data: Mapping[str, Any], *, model_type: str, origin: Origin) -> None:
         defaults, aliases = _class_defaults(model_type)
         self.model_type = model_type
+        self.model_class = ""
         self.origin = origin
         self.spelled: dict[str, str] = {}
         self.data = self._renamed(data, aliases) if aliases else data

@@ -40,9 +40,9 @@ def read_gemma2(config: Config) -> Written:
     return {
         **written,
         "embedding": {"scale": math.sqrt(written["d_model"])},
-        "head": {"softcap": config.number_or_none("final_logit_softcapping")},
+        "head": {"kind": "vocabulary", "softcap": config.number_or_none("final_logit_softcapping")},
     }
 
 
 READERS = {"gemma2": read_gemma2}
-CLASSES = {"gemma2": "Gemma2ForCausalLM"}
+CLASSES = {"gemma2": ("Gemma2ForCausalLM",)}

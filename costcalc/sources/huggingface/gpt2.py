@@ -42,4 +42,4 @@ def read_gpt2(config: Config) -> Written:
 
 
 READERS = {"gpt2": read_gpt2}
-CLASSES = {"gpt2": "GPT2LMHeadModel"}
+CLASSES = {"gpt2": ("GPT2LMHeadModel",)}

@@ -21,4 +21,4 @@ def read_llama(config: Config) -> Written:
 
 
 READERS = {"llama": read_llama}
-CLASSES = {"llama": "LlamaForCausalLM"}
+CLASSES = {"llama": ("LlamaForCausalLM",)}

@@ -29,4 +29,4 @@ def read_mistral(config: Config) -> Written:
 
 
 READERS = {"mistral": read_mistral}
-CLASSES = {"mistral": "MistralForCausalLM"}
+CLASSES = {"mistral": ("MistralForCausalLM",)}

@@ -56,4 +56,4 @@ def windows(config: Config) -> list[int | None]:
 
 
 READERS = {"qwen2": read_qwen2, "qwen3": read_qwen3}
-CLASSES = {"qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
+CLASSES = {"qwen2": ("Qwen2ForCausalLM",), "qwen3": ("Qwen3ForCausalLM",)}

@@ -1,0 +1,74 @@
+"""Which family a model is of, what flows through its stacks, and what only some families have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from costcalc.architecture.component import RuleError, Where
+from costcalc.architecture.head import NoHead
+from costcalc.architecture.places import DECODER, ENCODER, SOURCE, Stream
+
+if TYPE_CHECKING:
+    from costcalc.architecture.architecture import Architecture
+
+DECODER_ONLY, ENCODER_ONLY, ENCODER_DECODER = "decoder-only", "encoder-only", "encoder-decoder"
+STREAMS: dict[str, dict[str, Stream]] = {
+    DECODER_ONLY: {"decoder": DECODER},
+    ENCODER_ONLY: {"encoder": ENCODER},
+    ENCODER_DECODER: {"encoder": SOURCE, "decoder": DECODER},
+}
+
+
+def family_of(arch: Architecture) -> str:
+    """By the stacks that are there."""
+    if arch.encoder is None:
+        return DECODER_ONLY
+    return ENCODER_ONLY if arch.decoder is None else ENCODER_DECODER
+
+
+def streams_of(arch: Architecture) -> dict[str, Stream]:
+    """What flows through each stack, in the order in which a pass runs them."""
+    return STREAMS[family_of(arch)]
+
+
+def check_family(arch: Architecture) -> None:
+    """Raise `RuleError` for what a model of this family cannot have, or cannot be without."""
+    is_pair = family_of(arch) == ENCODER_DECODER
+    asks = {group.path.partition(".")[0] for group in arch.groups if group.block.cross_attention is not None}
+    own_table = is_pair and not arch.share_embeddings
+    rules: list[tuple[bool, str, Where, str]] = [
+        ("encoder" not in asks, "`cross_attention` is for a decoder", ("encoder", "layers"), "take it out"),
+        (
+            not is_pair or "decoder" in asks,
+            "no layer of the decoder looks at the encoder",
+            ("decoder", "layers"),
+            "add `cross_attention: {heads: ...}` to its layers",
+        ),
+        (
+            is_pair or not arch.share_embeddings,
+            "only an encoder and a decoder share a table",
+            ("share_embeddings",),
+            "take it out; `tie_embeddings` is for the head's table",
+        ),
+        (
+            own_table or arch.encoder_vocab_size is None,
+            "only an encoder beside a decoder has a table of its own, unless `share_embeddings`",
+            ("encoder_vocab_size",),
+            "take it out, or write `vocab_size`",
+        ),
+        (
+            family_of(arch) == ENCODER_ONLY or not arch.pooler,
+            "a pooler is for an encoder alone",
+            ("pooler",),
+            "take it out",
+        ),
+        (
+            not (isinstance(arch.head, NoHead) and arch.tie_embeddings),
+            "a head that is not there has no table to tie",
+            ("tie_embeddings",),
+            "write `tie_embeddings: false`",
+        ),
+    ]
+    for holds, message, where, hint in rules:
+        if not holds:
+            raise RuleError(message, where, hint)
