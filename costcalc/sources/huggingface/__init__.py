@@ -53,15 +53,14 @@ def _defaults_said(keys: list[str]) -> str:
 def _class_of(config: Config, classes: tuple[str, ...]) -> str:
     """`architectures` picks the head among the classes that are read; where it says nothing, the usual one."""
     named = config.data.get("architectures")
-    is_one = isinstance(named, list) and len(named) == 1
-    word = named[0] if is_one else named
+    word = named[0] if isinstance(named, list) and len(named) == 1 else named
     if config["auto_map"] and word not in classes:
         raise config.refusal(
             "`auto_map` names code of its own, which is not read", "describe the model in YAML instead", "auto_map"
         )
     if named in (None, []):
         return classes[0]
-    if is_one and word in classes:
+    if isinstance(named, list) and word in classes:
         return str(word)
     raise config.refusal(
         f"`architectures` {shown(word)} is not read for {config.model_type}: its head may differ",
