@@ -1,9 +1,9 @@
 """What differs between two architectures, field by field, and one of them with some fields of the other.
 
 Fields are compared in the full form and named as people write them, with the stack where a model has two: what was
-written once, as a default for a stack and all of its layers, is one change. Names and where a model comes from are none.
-What was left out is compared, and kept when other fields change, as what it stands for: nothing follows a change that
-has no row of its own.
+written once, as a default for a stack and all of its layers, is one change. Names and where a model comes from are
+none. What was left out is compared, and kept when other fields change, as what it stands for: nothing follows a change
+that has no row of its own.
 """
 
 from __future__ import annotations

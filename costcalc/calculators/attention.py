@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.flops import Flops, flops, runs
@@ -23,55 +24,64 @@ STORED = "the N·S·S scores of a layer that an unfused softmax writes: Dao et a
 class AttentionCost:
     """At one context: the next token's pass, the whole sequence's, and the score matrices that are never stored.
 
+    next_token is None for an encoder alone, which has no next token. Of an encoder-decoder the context is the
+    decoder's; the encoder runs in the whole sequence's pass, and in a next token's only if that is the first.
+
     The score matrices are those of one sequence, masked scores included: what an unfused kernel writes, layer by layer.
     FlashAttention (Dao et al., arXiv 2205.14135) holds none of them.
     """
 
     context: int
-    next_token: Flops
+    next_token: Flops | None
     sequence: Flops
     score_bytes: int
     score_bytes_per_layer: int
 
 
 def attention_cost(
-    inventory: Inventory, context: int, *, counting: str = "attended", dtype: str = "bf16"
+    inventory: Inventory, context: int, *, memory_tokens: int = 0, counting: str = "attended", dtype: str = "bf16"
 ) -> AttentionCost:
     """The attention core of the token at the end of `context` tokens, and of the sequence as a whole."""
-    last, whole = passes(context, counting)
-    figures = score_figures(inventory, context, dtype)
+    last, whole = passes(context, memory_tokens=memory_tokens, counting=counting)
+    figures = score_figures(inventory, context, dtype, memory_tokens=memory_tokens)
     return AttentionCost(
         context=context,
-        next_token=flops(inventory, last),
+        next_token=flops(inventory, last) if inventory.has_cache else None,
         sequence=flops(inventory, whole),
         score_bytes=figures["score_matrix_bytes"].value,
         score_bytes_per_layer=figures["score_matrix_bytes_per_layer"].value,
     )
 
 
-def passes(context: int, counting: str) -> tuple[Workload, Workload]:
+def passes(context: int, *, memory_tokens: int = 0, counting: str = "attended") -> tuple[Workload, Workload]:
     """The pass of the last token of a context, after all others; and that of the whole sequence at once."""
     return (
-        Workload(new_tokens=1, past_tokens=context - 1, counting=counting),
-        Workload(new_tokens=context, counting=counting),
+        Workload(new_tokens=1, past_tokens=context - 1, memory_tokens=memory_tokens, counting=counting),
+        Workload(new_tokens=context, memory_tokens=memory_tokens, counting=counting),
     )
 
 
+def passes_of(inventory: Inventory) -> tuple[str, ...]:
+    """Those of PASSES that a model has: an encoder alone sees whole sequences only."""
+    return PASSES if inventory.has_cache else PASSES[1:]
+
+
 def attention_figures(
-    inventory: Inventory, context: int, *, counting: str = "attended", dtype: str = "bf16"
+    inventory: Inventory, context: int, *, memory_tokens: int = 0, counting: str = "attended", dtype: str = "bf16"
 ) -> Figures:
     """The keys of `costcalc attention` at one context, the shares there, and where the core overtakes the weights."""
-    last, whole = passes(context, counting)
-    crossings = [_crossing_figure(inventory, share, of, counting) for share in SHARES for of in PASSES]
-    counted = {
-        **flop_figures(inventory, last, prefix="next_token_"),
-        **flop_figures(inventory, whole, prefix="sequence_"),
-    }
-    shares = [_share_figure(counted, of) for of in PASSES]
+    asked = dict(zip(PASSES, passes(context, memory_tokens=memory_tokens, counting=counting), strict=True))
+    found = passes_of(inventory)
+    counted: Figures = {}
+    for of in found:
+        counted |= flop_figures(inventory, asked[of], prefix=f"{of}_")
+    question = {"memory_tokens": memory_tokens, "counting": counting}
+    crossings = [_crossing_figure(inventory, share, of, **question) for share in SHARES for of in found]
+    shares = [_share_figure(counted, of) for of in found]
     return {
         **counted,
         **{figure.name: figure for figure in shares},
-        **score_figures(inventory, context, dtype),
+        **score_figures(inventory, context, dtype, memory_tokens=memory_tokens),
         **{figure.name: figure for figure in crossings if figure is not None},
     }
 
@@ -82,11 +92,11 @@ def _share_figure(counted: Figures, of: str) -> Figure:
     return Figure(f"{of}_attention_share", "", symbol(core.name) / symbol(forward.name), both, source=CORE)
 
 
-def _crossing_figure(inventory: Inventory, share: str, of: str, counting: str) -> Figure | None:
-    found = crossing(inventory, share, of=of, counting=counting)
+def _crossing_figure(inventory: Inventory, share: str, of: str, **question: Any) -> Figure | None:
+    found = crossing(inventory, share, of=of, **question)
     if found is None:
         return None
-    prefix, workload = f"{share}_{of}_", passes(found, counting)[PASSES.index(of)]
+    prefix, workload = f"{share}_{of}_", passes(found, **question)[PASSES.index(of)]
     sides = flop_figures(inventory, workload, prefix=prefix)
     core, weights = sides[f"{prefix}attention_flops"], sides[f"{prefix}weight_flops"]
     words = f"the first S with {core.name} >= {Fraction(*SHARES[share])} x {weights.name}"
@@ -94,9 +104,9 @@ def _crossing_figure(inventory: Inventory, share: str, of: str, counting: str) -
     return Figure(name, "tokens", words=words, found=found, terms=(core, weights), source=CORE)
 
 
-def score_figures(inventory: Inventory, context: int, dtype: str) -> Figures:
+def score_figures(inventory: Inventory, context: int, dtype: str, *, memory_tokens: int = 0) -> Figures:
     """The bytes of the score matrices of one sequence: of all layers, and of the layer with the largest."""
-    rectangle = Workload(new_tokens=context, counting="rectangle")
+    rectangle = Workload(new_tokens=context, memory_tokens=memory_tokens, counting="rectangle")
     # The scores of a layer are what its matmul makes: all its axes but H, which is summed over. Kernels without a
     # window of their own write masked scores too.
     matrices = [
@@ -120,16 +130,23 @@ def score_figures(inventory: Inventory, context: int, dtype: str) -> Figures:
     }
 
 
-def crossing(inventory: Inventory, share: str, *, of: str, counting: str = "attended") -> int | None:
+def crossing(
+    inventory: Inventory, share: str, *, of: str, memory_tokens: int = 0, counting: str = "attended"
+) -> int | None:
     """The shortest context at which the core is as large as SHARES[share] of the weights; None if it never is.
 
-    of: "next_token" (the pass of the last token) or "sequence" (all of it at once, so half the pairs a token).
+    of: "next_token" (the pass of the last token) or "sequence" (all of it at once, so half the pairs a token). The pass
+    that starts an encoder-decoder's request is no next token's. The core less the share is convex in the context, so
+    that it is reached once and for good, or from the first token on.
     """
     part, whole = SHARES[share]
     index = PASSES.index(of)
+    starts = of == "next_token" and inventory.needs_memory
 
     def is_reached(context: int) -> bool:
-        counted = flops(inventory, passes(context, counting)[index])
+        if starts and context == 1:
+            return False
+        counted = flops(inventory, passes(context, memory_tokens=memory_tokens, counting=counting)[index])
         return counted.attention * whole >= counted.weights * part
 
     return first_true(is_reached)

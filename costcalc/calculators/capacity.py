@@ -8,17 +8,26 @@ when it hands out whole blocks (Kwon et al., arXiv 2309.06180).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.kv_cache import kv_cache
+from costcalc.calculators.kv_cache import held_bytes
 from costcalc.calculators.search import last_true
 from costcalc.calculators.workings import cache_figures
+from costcalc.errors import CostcalcError
 from costcalc.expression import positive, symbol, symbols
-from costcalc.inventory import Cached, Context, Inventory, PagedContext, Record
+from costcalc.inventory import Cached, Context, Extent, Inventory, Memory, PagedContext, PagedMemory, Record
 
 LEDGER = "device memory, less what is kept free and the weights, is what caches may fill"
 LONGEST = "the largest S whose cache fits into the pool"
 PAGING = "whole blocks of tokens: Kwon et al., arXiv 2309.06180, section 4.1"
+
+
+class Asked(TypedDict):
+    """What a conversation holds beside its context, and in which dtype."""
+
+    memory_tokens: int
+    dtype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,37 +70,58 @@ def ledger(memory: Figure, reserve: Figure, weights: Figure) -> Figure:
 
 
 def pool_of_blocks(inventory: Inventory, blocks: int, *, paging: Paging, dtype: str) -> Figure:
-    """The bytes of an engine's `blocks`: each holds the same few tokens in every layer that caches."""
+    """The bytes of an engine's `blocks`: each holds the same few tokens in every layer that caches.
+
+    Those of a model with cross-attention hold decoder or encoder tokens, in as many layers as have the one or the
+    other, so that their number alone says nothing: refused.
+    """
+    if inventory.takes_memory or not inventory.has_cache:
+        why = (
+            "hold decoder tokens or encoder tokens" if inventory.has_cache else "are not for an encoder, which has none"
+        )
+        raise CostcalcError(f"blocks of a cache {why}", hint="--memory 80GiB, or a pool's bytes, in place of --blocks")
     figures = cache_figures(paged(inventory, paging), paging.block, dtype=dtype, prefix="block_")
     one = figures["block_kv_cache_bytes"].named("block_bytes")
     count, size = symbols("blocks block_bytes")
     return Figure("pool_bytes", "bytes", count * size, {"blocks": blocks, one.name: one}, source=PAGING)
 
 
-def capacity(inventory: Inventory, pool: Figure, context: int, *, dtype: str, paging: Paging | None = None) -> Capacity:
-    """Conversations of `context` tokens in a pool of bytes; `paging` gives the engine-reserved answer."""
+def capacity(
+    inventory: Inventory,
+    pool: Figure,
+    context: int,
+    *,
+    dtype: str,
+    memory_tokens: int = 0,
+    paging: Paging | None = None,
+) -> Capacity:
+    """Conversations of `context` tokens in a pool of bytes; `paging` gives the engine-reserved answer.
+
+    Each conversation of an encoder-decoder also holds keys and values of its `memory_tokens` encoder tokens.
+    """
+    question: Asked = {"memory_tokens": memory_tokens, "dtype": dtype}
     held = inventory if paging is None else paged(inventory, paging)
     way, source, prefix = (
         ("architectural", LEDGER, "conversation_") if paging is None else ("engine_reserved", PAGING, "engine_")
     )
-    conversation = cache_figures(held, context, dtype=dtype, prefix=prefix)[f"{prefix}kv_cache_bytes"]
+    conversation = cache_figures(held, context, prefix=prefix, **question)[f"{prefix}kv_cache_bytes"]
     conversation = conversation.named(f"{way}.bytes_per_conversation")
     both = {pool.name: pool, conversation.name: conversation}
     count = positive(symbol(pool.name) // symbol(conversation.name))
     conversations = Figure(f"{way}.conversations", "", count, both, source=source)
-    longest = last_true(lambda tokens: kv_cache(held, tokens, dtype=dtype).bytes <= pool.value)
+    longest = last_true(lambda tokens: held_bytes(held, tokens, **question) <= pool.value)
     return Capacity(
         pool=pool,
         conversation=conversation,
         conversations=conversations if conversation.value else None,
-        longest_context=None if longest is None else _longest(way, held, dtype, pool, longest, source),
+        longest_context=None if longest is None else _longest(way, held, question, pool, longest, source),
     )
 
 
-def _longest(way: str, held: Inventory, dtype: str, pool: Figure, found: int, source: str) -> Figure:
+def _longest(way: str, held: Inventory, question: Asked, pool: Figure, found: int, source: str) -> Figure:
     """The context that was found, with the caches there and a token further on, of which one fits and one does not."""
     prefix = f"longest_{way}_"
-    below = cache_figures(held, max(found, 1), dtype=dtype, prefix=prefix)
+    below = cache_figures(held, max(found, 1), prefix=prefix, **question)
     sides = [below[f"{prefix}kv_cache_bytes"], below[f"{prefix}kv_bytes_per_token"]] if found else []
     name, terms = f"{way}.longest_context", (pool, *sides)
     return Figure(name, "tokens", terms=terms, source=source, words=LONGEST, found=found)
@@ -103,13 +133,12 @@ def paged(inventory: Inventory, paging: Paging) -> Inventory:
 
 
 def _paged(record: Record, paging: Paging) -> Record:
-    if not isinstance(record, Cached) or record.kind != "kv":
+    if not isinstance(record, Cached) or record.kind == "state":
         return record
-    axes = {
-        letter: _extent(size, paging) if isinstance(size, Context) else size for letter, size in record.axes.items()
-    }
-    return record._replace(axes=axes)
+    return record._replace(axes={letter: _extent(size, paging) for letter, size in record.axes.items()})
 
 
-def _extent(context: Context, paging: Paging) -> PagedContext:
-    return PagedContext(paging.block, context.window if paging.honours_windows else None, paging.slots)
+def _extent(size: int | Extent, paging: Paging) -> int | Extent:
+    if isinstance(size, Context):
+        return PagedContext(paging.block, size.window if paging.honours_windows else None, paging.slots)
+    return PagedMemory(paging.block) if isinstance(size, Memory) else size

@@ -46,10 +46,13 @@ class Convention:
     missing: str = ""
 
 
-def conventions(inventory: Inventory, tokens: int, seq_len: int) -> list[Convention]:
-    """Every convention for training on `tokens` tokens in sequences of `seq_len`, the exact counts first."""
-    attended = _exact(inventory, tokens, seq_len, "attended")
-    rectangle = _exact(inventory, tokens, seq_len, "rectangle")
+def conventions(inventory: Inventory, tokens: int, seq_len: int, *, memory_tokens: int = 0) -> list[Convention]:
+    """Every convention for training on `tokens` tokens in sequences of `seq_len`, the exact counts first.
+
+    Of an encoder-decoder the tokens are the decoder's, and each sequence has `memory_tokens` encoder tokens beside it.
+    """
+    attended = _exact(inventory, tokens, seq_len, memory_tokens, "attended")
+    rectangle = _exact(inventory, tokens, seq_len, memory_tokens, "rectangle")
     both = {"core_rectangle": rectangle["core"]}
     half = Figure("core_half", "FLOPs", symbol("core_rectangle") / 2, both, status=ESTIMATE)
     exact = [
@@ -75,17 +78,16 @@ def split(tokens: int, seq_len: int) -> tuple[int, int]:
     return divmod(tokens, seq_len)
 
 
-def _exact(inventory: Inventory, tokens: int, seq_len: int, counting: str) -> Figures:
+def _exact(inventory: Inventory, tokens: int, seq_len: int, memory_tokens: int, counting: str) -> Figures:
     """3 x weights and 3 x core of all whole sequences and of what is left over; scans too, where a model has any."""
     sequences, rest = split(tokens, seq_len)
     passes = [("", sequences, seq_len), ("rest_", 1, rest)]
-    found = [
-        flop_figures(
-            inventory, Workload(batch=batch, new_tokens=length, counting=counting), prefix=f"{counting}_{name}"
-        )
+    workloads = [
+        (f"{counting}_{name}", Workload(batch, length, memory_tokens=memory_tokens, counting=counting))
         for name, batch, length in passes
         if batch and length
     ]
+    found = [flop_figures(inventory, workload, prefix=prefix) for prefix, workload in workloads]
     parts = {"weights": "weight_flops", "core": "attention_flops", "scans": "modelled_flops"}
     figures = {
         name: _tripled(f"{name}_{counting}", [_ending(each, key) for each in found]) for name, key in parts.items()
@@ -115,7 +117,7 @@ def _given(inventory: Inventory, tokens: int, seq_len: int) -> dict[str, Figure 
         "P": counted["total_parameters"],
         "P_non_embedding": counted["non_embedding_parameters"],
         "P_layers": rule_of_thumb_figures(inventory)["rule_of_thumb.layer_parameters"],
-        "P_matrices": flops(inventory, Workload()).weights // 2,
+        "P_matrices": flops(inventory, Workload(memory_tokens=int(inventory.needs_memory))).weights // 2,
         "t": tokens,
         "S": min(seq_len, tokens),  # a run of fewer tokens is one shorter sequence
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from costcalc.dtypes import bytes_for, canonical_dtype
-from costcalc.inventory import Inventory, Workload
+from costcalc.inventory import Inventory, Workload, check_asked
 from costcalc.inventory.workload import checked_length
 
 
@@ -15,24 +15,31 @@ class KVCache:
 
     elements grow with the context, up to each layer's window; cross_elements (keys and values of encoder tokens) and
     state_elements (recurrent state) do not. bytes is all three, each dtype's share rounded up once; state_bytes the
-    state's part; bytes_per_token what the next token of every request adds.
+    state's part; bytes_per_token what the next token of every request adds. All of them are None for an encoder alone:
+    it sees a text at once, no later token comes back to it, and so nothing is kept.
     """
 
-    elements: int
-    cross_elements: int
-    state_elements: int
-    bytes: int
-    state_bytes: int
-    bytes_per_token: int
+    elements: int | None
+    cross_elements: int | None
+    state_elements: int | None
+    bytes: int | None
+    state_bytes: int | None
+    bytes_per_token: int | None
 
 
 def kv_cache(
     inventory: Inventory, context: int, *, batch: int = 1, memory_tokens: int = 0, dtype: str = "bf16"
 ) -> KVCache:
-    """The cache of `batch` requests after `context` tokens each, in `dtype` except where a model fixes its own."""
+    """The cache of `batch` requests after `context` tokens each, in `dtype` except where a model fixes its own.
+
+    Of an encoder-decoder the context is the decoder's, and memory_tokens are the encoder's, which it cannot be without.
+    """
     context = checked_length(context, name="context", least=1)
     dtype = canonical_dtype(dtype)
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
+    check_asked(inventory, now)
+    if not inventory.has_cache:
+        return NO_CACHE
     after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)
     held, next_held = _held(inventory, now), _held(inventory, after)
     held_bytes = _bytes(held, dtype)
@@ -44,6 +51,14 @@ def kv_cache(
         state_bytes=_bytes({key: count for key, count in held.items() if key[0] == "state"}, dtype),
         bytes_per_token=_bytes(next_held, dtype) - held_bytes,
     )
+
+
+NO_CACHE = KVCache(None, None, None, None, None, None)
+
+
+def held_bytes(inventory: Inventory, context: int, *, memory_tokens: int = 0, dtype: str = "bf16") -> int:
+    """The bytes of one request, 0 where nothing is kept."""
+    return kv_cache(inventory, context, memory_tokens=memory_tokens, dtype=dtype).bytes or 0
 
 
 Held = dict[tuple[str, str | None], int]

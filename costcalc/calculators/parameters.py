@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from costcalc.inventory import Inventory, Weight, group_of
@@ -66,18 +66,38 @@ def parameters(inventory: Inventory) -> Parameters:
 
 
 def layer_parameters(inventory: Inventory) -> dict[str, int]:
-    """Per group of equal layers (its path in the layout): the parameters that one of its layers holds."""
+    """Per group of equal layers (its path in the layout): the parameters of one of its layers.
+
+    Where layers share their weights, each of them has all of them, and `group_parameters` says what they hold together.
+    """
+    layers_of = inventory.layers_of
+    return _per_group(inventory, lambda weight, group: in_one_layer(weight, layers_of[group]).parameters)
+
+
+def group_parameters(inventory: Inventory) -> dict[str, int]:
+    """Per group of equal layers: the parameters that they hold together, shared ones once."""
+    return _per_group(inventory, lambda weight, _: weight.parameters)
+
+
+def _per_group(inventory: Inventory, count: Callable[[Weight, str], int]) -> dict[str, int]:
     layers_of = inventory.layers_of
     held = dict.fromkeys(layers_of, 0)
     for weight in inventory.weights:
         group = group_of(weight.path, layers_of)
         if group is not None and weight.role in HELD:
-            held[group] += weight.parameters
-    return {group: total // layers_of[group] for group, total in held.items()}
+            held[group] += count(weight, group)
+    return held
+
+
+def in_one_layer(weight: Weight, layers: int) -> Weight:
+    """What one of the `layers` that a weight stands for has of it: all, if they share it."""
+    return weight._replace(times=weight.times // layers or 1)
 
 
 def trained_weights(inventory: Inventory, layers: Iterable[int]) -> tuple[Weight, ...]:
     """What is trained if these layers alone are: their trainable weights, each for as many layers as are trained.
+
+    Weights that layers share are trained, once, as soon as one of those layers is.
 
     Layers are counted from 0 in the order of the stacks. Tables, the final norm and the head are in no layer.
     """
@@ -87,5 +107,5 @@ def trained_weights(inventory: Inventory, layers: Iterable[int]) -> tuple[Weight
     for weight in inventory.weights:
         group = group_of(weight.path, layers_of)
         if group is not None and group in chosen and weight.role == "trainable":
-            trained.append(weight._replace(times=weight.times * chosen[group] // layers_of[group]))
+            trained.append(weight._replace(times=weight.times * chosen[group] // layers_of[group] or 1))
     return tuple(trained)

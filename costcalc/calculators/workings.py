@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 
 from costcalc.calculators.components import component_of
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.flops import is_training, runs
-from costcalc.calculators.parameters import HELD, trained_weights
+from costcalc.calculators.flops import flops_by_matmul, is_training
+from costcalc.calculators.parameters import HELD, in_one_layer, trained_weights
 from costcalc.calculators.terms import cached_term, matmul_term, weight_term
 from costcalc.dtypes import DTYPES, bits_said, canonical_dtype
 from costcalc.expression import Number, ceil_quotient, symbol, symbols
-from costcalc.inventory import Cached, Inventory, Weight, Workload, group_of
+from costcalc.inventory import Cached, Inventory, Weight, Workload, check_asked, group_of
 
 Figures = dict[str, Figure]
 COUNTED_ONCE = "every weight once, tied tables too: Kaplan et al., arXiv 2001.08361, section 2.1"
@@ -62,8 +62,7 @@ def layer_figures(inventory: Inventory) -> Figures:
     for weight in inventory.weights:
         group = group_of(weight.path, layers_of)
         if group is not None and weight.role in HELD:
-            single = weight._replace(times=weight.times // layers_of[group])
-            held[group].append(weight_term(single).of("one layer"))
+            held[group].append(weight_term(in_one_layer(weight, layers_of[group])).of("one layer"))
     return _by_name(
         *(Figure(group, "parameters", terms=tuple(terms), source=COUNTED_ONCE) for group, terms in held.items())
     )
@@ -84,9 +83,10 @@ def component_figures(inventory: Inventory) -> Figures:
 
 def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") -> Figures:
     """The keys of `costcalc flops`, `prefix` before each."""
+    counted = flops_by_matmul(inventory, workload)
 
     def added(name: str, source: str, *roles: str) -> Figure:
-        chosen = [m for m in inventory.matmuls if m.role in roles and runs(m, workload)]
+        chosen = [m for m, _ in counted if m.role in roles]
         terms = tuple(matmul_term(matmul, workload).of(_words(prefix)) for matmul in chosen)
         return Figure(f"{prefix}{name}", "FLOPs", terms=terms, source=source)
 
@@ -117,9 +117,10 @@ def cache_figures(
     dtype: str = "bf16",
     prefix: str = "",
 ) -> Figures:
-    """The keys of `costcalc kv`, `prefix` before each."""
+    """The keys of `costcalc kv`, `prefix` before each; all of them 0 where nothing is kept."""
     dtype = canonical_dtype(dtype)
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
+    check_asked(inventory, now)
     after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)
     kinds = [_elements(f"{prefix}{name}", _of_kind(inventory, kind), now, prefix) for kind, name in KINDS.items()]
     total = _bytes(f"{prefix}kv_cache_bytes", inventory.cached, now, dtype, prefix)

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from costcalc.calculators.attention import SHARES, AttentionCost, attention_cost, crossing
+from costcalc.calculators.attention import SHARES, AttentionCost, attention_cost, crossing, passes_of
+from costcalc.calculators.flops import Flops
 from costcalc.cli.emit import emit
-from costcalc.cli.models import beyond_table, column_names, explain_numbers, header, load_all, one_or_many, with_note
-from costcalc.cli.options import Counting, Debug, Dtype, Explain, Format, Json, Models, Output, Version
+from costcalc.cli.models import (
+    beyond_table,
+    column_names,
+    explain_numbers,
+    header,
+    load_all,
+    memory_for,
+    no_next_token,
+    one_or_many,
+    with_note,
+)
+from costcalc.cli.options import Counting, Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError
 from costcalc.report import Quantity, Ratio, Report, Row, Table
@@ -37,6 +48,7 @@ class Quadratic:
     model: Architecture
     dtype: str
     counting: str
+    memory_tokens: int
     costs: tuple[AttentionCost, ...]
     crossings: dict[str, dict[str, int | None]]
 
@@ -44,13 +56,19 @@ class Quadratic:
         """The working of the numbers at the longest context."""
         from costcalc.calculators.attention import attention_figures  # noqa: PLC0415 - only --explain needs it
 
-        longest = self.costs[-1].context
-        return attention_figures(self.model.inventory, longest, counting=self.counting, dtype=self.dtype)
+        return attention_figures(
+            self.model.inventory,
+            self.costs[-1].context,
+            memory_tokens=self.memory_tokens,
+            counting=self.counting,
+            dtype=self.dtype,
+        )
 
 
 def run(
     models: Models,
     contexts: Contexts = USUAL,
+    memory_tokens: MemoryTokens = None,
     counting: Counting = "attended",
     dtype: Dtype = "bf16",
     explain: Explain = False,
@@ -66,7 +84,11 @@ def run(
     """
     del version, debug
     dtype, lengths = canonical_dtype(dtype), parsed_contexts(contexts)
-    found = [_quadratic(model, lengths, counting, dtype) for model in load_all(models)]
+    loaded = load_all(models)
+    found = [
+        _quadratic(model, lengths, memory, counting, dtype)
+        for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True)
+    ]
     names = column_names([each.model for each in found])
     if explain:
         longest = [{**_at(each.costs[-1]), "crossings": _crossings(each)} for each in found]
@@ -89,15 +111,18 @@ def parsed_contexts(text: str) -> list[int]:
     return sorted(lengths)
 
 
-def _quadratic(model: Architecture, lengths: list[int], counting: str, dtype: str) -> Quadratic:
-    inventory = model.inventory
+def _quadratic(model: Architecture, lengths: list[int], memory_tokens: int, counting: str, dtype: str) -> Quadratic:
+    inventory, known = model.inventory, passes_of(model.inventory)
+    question: Any = {"memory_tokens": memory_tokens, "counting": counting}
     return Quadratic(
         model=model,
         dtype=dtype,
         counting=counting,
-        costs=tuple(attention_cost(inventory, length, counting=counting, dtype=dtype) for length in lengths),
+        memory_tokens=memory_tokens,
+        costs=tuple(attention_cost(inventory, length, dtype=dtype, **question) for length in lengths),
         crossings={
-            share: {of: crossing(inventory, share, of=of, counting=counting) for of in PASSES} for share in SHARES
+            share: {of: crossing(inventory, share, of=of, **question) if of in known else None for of in PASSES}
+            for share in SHARES
         },
     )
 
@@ -122,16 +147,13 @@ def _answer(name: str, each: Quadratic) -> str:
 
 def _tables(name: str, each: Quadratic, is_one_of_several: bool) -> list[Table]:
     before = f"{name}: " if is_one_of_several else ""
-    core = [
-        Row(f"{cost.context:,}", (_flops(cost.next_token.attention), _flops(cost.sequence.attention)))
-        for cost in each.costs
-    ]
+    core = [Row(f"{cost.context:,}", (_flops(cost.next_token), _flops(cost.sequence))) for cost in each.costs]
     shares = [
         Row(
             f"{cost.context:,}",
             (
-                Ratio(cost.next_token.attention, cost.next_token.forward, "percent"),
-                Ratio(cost.sequence.attention, cost.sequence.forward, "bar"),
+                None if cost.next_token is None else _share(cost.next_token, "percent"),
+                _share(cost.sequence, "bar"),
             ),
         )
         for cost in each.costs
@@ -140,7 +162,13 @@ def _tables(name: str, each: Quadratic, is_one_of_several: bool) -> list[Table]:
         Row(f"{cost.context:,}", (Quantity(cost.score_bytes_per_layer, "bytes"), Quantity(cost.score_bytes, "bytes")))
         for cost in each.costs
     ]
-    crossed = [Row(SAID[share], tuple(map(_context, found.values()))) for share, found in each.crossings.items()]
+    crossed = [
+        Row(
+            SAID[share],
+            tuple(None if of not in passes_of(each.model.inventory) else _context(found[of]) for of in PASSES),
+        )
+        for share, found in each.crossings.items()
+    ]
     both = tuple(PASSES.values())
     return [
         Table(f"{before}attention core at context", both, tuple(core), status="exact"),
@@ -150,8 +178,12 @@ def _tables(name: str, each: Quadratic, is_one_of_several: bool) -> list[Table]:
     ]
 
 
-def _flops(value: int) -> Quantity:
-    return Quantity(value, "FLOPs")
+def _flops(counted: Flops | None) -> Quantity:
+    return Quantity(None if counted is None else counted.attention, "FLOPs")
+
+
+def _share(counted: Flops, form: str) -> Ratio:
+    return Ratio(counted.attention, counted.forward, form)
 
 
 def _context(tokens: int | None) -> Quantity | str:
@@ -168,20 +200,35 @@ def _notes(found: list[Quadratic]) -> tuple[str, ...]:
         "an unfused kernel writes query heads x tokens x tokens scores a layer, masked ones too; FlashAttention none "
         "(arXiv 2205.14135)",
     ]
-    notes += [note for each in found for note in [beyond_table(each.model, each.costs[-1].context)] if note]
+    notes += [note for each in found for note in [no_next_token(each.model), _memory(each), _beyond(each)] if note]
     return tuple(notes)
+
+
+def _memory(each: Quadratic) -> str | None:
+    if not each.memory_tokens:
+        return None
+    return (
+        f"{each.model.name}: contexts are the decoder's, each beside {several(each.memory_tokens, 'encoder token')}, "
+        "whose own pass is part of the whole sequence's"
+    )
+
+
+def _beyond(each: Quadratic) -> str | None:
+    return beyond_table(each.model, each.costs[-1].context, each.memory_tokens)
 
 
 def _data(each: Quadratic) -> dict[str, Any]:
     data = {
         **header("attention", each.model),
         "counting": each.counting,
+        "memory_tokens": each.memory_tokens,
         "dtype": each.dtype,
         "contexts": [{"context": cost.context, **_at(cost)} for cost in each.costs],
         "crossings": _crossings(each),
     }
-    never = None in [found for of in each.crossings.values() for found in of.values()]
-    return with_note(data, NEVER if never else None, beyond_table(each.model, each.costs[-1].context))
+    known = passes_of(each.model.inventory)
+    never = None in [found[of] for found in each.crossings.values() for of in known]
+    return with_note(data, NEVER if never else None, no_next_token(each.model), _beyond(each))
 
 
 def _crossings(each: Quadratic) -> dict[str, Any]:
@@ -191,7 +238,7 @@ def _crossings(each: Quadratic) -> dict[str, Any]:
 def _at(cost: AttentionCost) -> dict[str, Any]:
     numbers = {}
     for of in PASSES:
-        counted = asdict(cost)[of]
+        counted = asdict(cost)[of] or dict.fromkeys(("forward", "attention", "weights"))
         numbers.update({f"{of}_{key}_flops": counted[key] for key in ("forward", "attention")})
         numbers[f"{of}_weight_flops"] = counted["weights"]
     return {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from costcalc.calculators.attention import passes
 from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.cli.params import totals
 from costcalc.dtypes import bytes_for
-from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ Sheet = dict[str, Cell]
 class Column:
     """One model at a context.
 
-    components: parameters of each part. token: FLOPs of the next token at the context, the last one that it holds;
-    sequence: of the whole context at once. cache: what one request holds then.
+    components: parameters of each part. token: FLOPs of the next token at the context, the last one that it holds; None
+    for an encoder alone. sequence: of the whole context at once. cache: what one request holds then.
     """
 
     counted: Parameters
     components: dict[str, int]
-    token: Flops
+    token: Flops | None
     sequence: Flops
     cache: KVCache
 
@@ -41,17 +41,18 @@ class Column:
         return {dtype: bytes_for(self.counted.total, dtype) for dtype in WEIGHT_DTYPES}
 
 
-def column(model: Architecture, context: int, dtype: str) -> Column:
+def column(model: Architecture, context: int, dtype: str, *, memory_tokens: int = 0) -> Column:
     """The model's numbers with `context` tokens, its cache in `dtype`."""
     inventory = model.inventory
+    last, whole = passes(context, memory_tokens=memory_tokens)
     counted = parameters(inventory)
     held = [(weight.path, weight.parameters) for weight in counted.components if weight.role in HELD]
     return Column(
         counted=counted,
         components=sum_by_component(held, inventory),
-        token=flops(inventory, Workload(new_tokens=1, past_tokens=context - 1)),
-        sequence=flops(inventory, Workload(new_tokens=context)),
-        cache=kv_cache(inventory, context, dtype=dtype),
+        token=flops(inventory, last) if inventory.has_cache else None,
+        sequence=flops(inventory, whole),
+        cache=kv_cache(inventory, context, memory_tokens=memory_tokens, dtype=dtype),
     )
 
 
@@ -74,13 +75,20 @@ def held(cache: KVCache) -> Sheet:
     }
 
 
-def compute(token: Flops, sequence: Flops) -> Sheet:
-    """The next token's pass and the whole sequence's: also on the page of `costcalc show`."""
+def compute(token: Flops | None, sequence: Flops) -> Sheet:
+    """The next token's pass, where there is one, and the whole sequence's: also on the page of `costcalc show`."""
+    next_token: Sheet = (
+        {}
+        if token is None
+        else {
+            "next token": Quantity(token.forward, "FLOPs"),
+            "  of which weights": Quantity(token.weights, "FLOPs"),
+            "  of which attention core": Quantity(token.attention, "FLOPs"),
+            "  attention core share": Ratio(token.attention, token.forward, "percent"),
+        }
+    )
     sheet: Sheet = {
-        "next token": Quantity(token.forward, "FLOPs"),
-        "  of which weights": Quantity(token.weights, "FLOPs"),
-        "  of which attention core": Quantity(token.attention, "FLOPs"),
-        "  attention core share": Ratio(token.attention, token.forward, "percent"),
+        **next_token,
         "whole sequence": Quantity(sequence.forward, "FLOPs"),
         "  attention core share of it": Ratio(sequence.attention, sequence.forward, "percent"),
     }
@@ -107,15 +115,22 @@ def data(of: Column) -> dict[str, Any]:
         "non_embedding_parameters": of.counted.non_embedding,
         "active_parameters": of.counted.active,
         "component_parameters": of.components,
-        "next_token_flops": of.token.forward,
-        "next_token_weight_flops": of.token.weights,
-        "next_token_attention_flops": of.token.attention,
+        **next_token(of.token),
         "sequence_forward_flops": of.sequence.forward,
         "sequence_attention_flops": of.sequence.attention,
         "sequence_train_flops": of.sequence.train,
         "kv_cache_bytes": of.cache.bytes,
         "kv_bytes_per_token": of.cache.bytes_per_token,
         "weight_bytes": of.weights,
+    }
+
+
+def next_token(token: Flops | None) -> dict[str, int | None]:
+    """The keys of the next token's pass: also in the JSON of `costcalc show`."""
+    return {
+        "next_token_flops": None if token is None else token.forward,
+        "next_token_weight_flops": None if token is None else token.weights,
+        "next_token_attention_flops": None if token is None else token.attention,
     }
 
 

@@ -10,8 +10,16 @@ import typer
 from costcalc import __version__
 from costcalc.cli.column import WEIGHT_DTYPES, Column, column, compared, data, ratios, sheets
 from costcalc.cli.emit import emit
-from costcalc.cli.models import beyond_table, column_names, explain_numbers, load_all, with_note
-from costcalc.cli.options import Debug, Dtype, Explain, Format, Json, Models, Output, Version
+from costcalc.cli.models import (
+    beyond_table,
+    column_names,
+    explain_numbers,
+    load_all,
+    memory_for,
+    no_next_token,
+    with_note,
+)
+from costcalc.cli.options import Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.report import Quantity, Report, Table, side_by_side
@@ -40,20 +48,30 @@ STRONG = {"parameters": "total", "forward FLOPs": "next token"}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All models at one context, in the order in which they were named; `first` is the baseline's index."""
+    """All models at one context, in the order in which they were named; `first` is the baseline's index.
+
+    memories: the encoder tokens of each.
+    """
 
     models: list[Architecture]
     names: list[str]
     columns: list[Column]
     first: int
     context: int
+    memories: list[int]
     dtype: str
+
+    @property
+    def memory_tokens(self) -> int:
+        """Encoder tokens of the models that read any."""
+        return max(self.memories)
 
 
 def run(
     models: Models,
     baseline: Baseline = None,
     context: Context = None,
+    memory_tokens: MemoryTokens = None,
     dtype: Dtype = "bf16",
     explain: Explain = False,
     form: Format = None,
@@ -78,8 +96,11 @@ def run(
     names = column_names(loaded)
     first = 0 if baseline is None else _index_of(baseline, names, models)
     tokens, why = _common_context(loaded) if context is None else (parse_length(context, name="--context"), "")
-    columns = [column(model, tokens, dtype) for model in loaded]
-    found = Comparison(loaded, names, columns, first, tokens, dtype)
+    memories = memory_for(loaded, memory_tokens)
+    columns = [
+        column(model, tokens, dtype, memory_tokens=memory) for model, memory in zip(loaded, memories, strict=True)
+    ]
+    found = Comparison(loaded, names, columns, first, tokens, memories, dtype)
     emit(_working(found) if explain else _report(found, why), form=form, as_json=as_json, output=output)
 
 
@@ -88,8 +109,11 @@ def _working(found: Comparison) -> Report:
     from costcalc.cli.pages import page_figures, stored_figures  # noqa: PLC0415 - only --explain needs them
 
     known = [
-        {**page_figures(model.inventory, found.context, found.dtype), **stored_figures(model.inventory, WEIGHT_DTYPES)}
-        for model in found.models
+        {
+            **page_figures(model.inventory, found.context, found.dtype, memory_tokens=memory),
+            **stored_figures(model.inventory, WEIGHT_DTYPES),
+        }
+        for model, memory in zip(found.models, found.memories, strict=True)
     ]
     return explain_numbers(found.names, known, [data(of) for of in found.columns])
 
@@ -115,12 +139,18 @@ def _common_context(models: list[Architecture]) -> tuple[int, str]:
 
 def _report(found: Comparison, why: str) -> Report:
     tables, numbers = _tables(found), _data(found)
-    always = [why, *[beyond_table(model, found.context) for model in found.models]]
+    always = [why, *map(no_next_token, found.models)]
+    always += [
+        beyond_table(model, found.context, memory) for model, memory in zip(found.models, found.memories, strict=True)
+    ]
+    if found.memory_tokens:
+        always.append(f"{several(found.memory_tokens, 'encoder token')} beside the context, where a model reads them")
     notes = [*always, "weights hold every parameter in the one dtype"]
     if len(found.models) == 2:
         from costcalc.cli import differences as of_two  # noqa: PLC0415 - for more models it is not needed
 
-        changed = of_two.differences(*_base_first(found.models, found), context=found.context, dtype=found.dtype)
+        question = of_two.Question(found.context, found.memory_tokens, found.dtype)
+        changed = of_two.differences(*_base_first(found.models, found), question)
         base, other = _base_first(found.names, found)
         tables += [of_two.table(changed, base, other)]
         notes += of_two.notes(changed, base, other)
@@ -141,16 +171,22 @@ def _title(found: Comparison) -> str:
     base = found.columns[found.first]
     said = [
         f"{name} {_times(of.counted.total, base.counted.total)} parameters, "
-        f"{_times(of.token.forward, base.token.forward)} FLOPs a token, "
-        f"{_times(of.cache.bytes, base.cache.bytes)} cache"
+        f"{_flops_times(of, base)}, {_times(of.cache.bytes, base.cache.bytes)} cache"
         for name, of in zip(found.names, found.columns, strict=True)
         if of is not base
     ]
     return f"against {found.names[found.first]} at {several(found.context, 'token')}: {'; '.join(said)}"
 
 
-def _times(value: int, base: int) -> str:
+def _times(value: int | None, base: int | None) -> str:
     return Quantity(value, "", versus=base).times or "-"
+
+
+def _flops_times(of: Column, base: Column) -> str:
+    """Of a token, or of a sequence where one of the two has no next token."""
+    if of.token is None or base.token is None:
+        return f"{_times(of.sequence.forward, base.sequence.forward)} FLOPs a sequence"
+    return f"{_times(of.token.forward, base.token.forward)} FLOPs a token"
 
 
 def _tables(found: Comparison) -> list[Table]:
@@ -176,6 +212,7 @@ def _data(found: Comparison) -> dict[str, Any]:
         "costcalc_version": __version__,
         "baseline": found.names[found.first],
         "context": found.context,
+        "memory_tokens": found.memory_tokens,
         "dtype": found.dtype,
         "models": [{"model": name, **row} for name, row in named],
         "ratios": [{"model": name, **ratios(row, rows[found.first])} for name, row in named],

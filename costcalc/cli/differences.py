@@ -9,19 +9,27 @@ from typing import Any, NamedTuple
 
 from costcalc.architecture import Architecture, RuleError
 from costcalc.architecture.changes import Change, Said, applied, changes
+from costcalc.calculators.attention import passes
 from costcalc.calculators.flops import flops
-from costcalc.calculators.kv_cache import kv_cache
+from costcalc.calculators.kv_cache import held_bytes
 from costcalc.calculators.parameters import parameters
-from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Row, Table
 from costcalc.units import grouped, ranges, several
 
 
+class Question(NamedTuple):
+    """At which context (a decoder's), beside how many encoder tokens where a model reads them, in which cache dtype."""
+
+    context: int
+    memory_tokens: int
+    dtype: str
+
+
 class Cost(NamedTuple):
-    """What a model has, or has more than another."""
+    """What a model has, or has more than another; FLOPs of the next token, or where there is none, of the sequence."""
 
     parameters: int
-    next_token_flops: int
+    flops: int
     kv_cache_bytes: int
 
     def less(self, other: Cost) -> Cost:
@@ -32,7 +40,7 @@ class Cost(NamedTuple):
 NOTHING = (None, None, None)
 HEADINGS = ("added parameters", "added FLOPs", "added cache")
 UNITS = ("parameters", "FLOPs", "bytes")
-KEYS = ("added_parameters", "added_next_token_flops", "added_kv_cache_bytes")
+PASSES = {"next_token": "the next token", "sequence": "the whole sequence, as an encoder has no next token"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +48,42 @@ class Differences:
     """singles: each change of the base with what it costs alone, or with the rule that it breaks alone.
 
     together: what is left of the whole, `all`, when the possible singles are taken away: sum of singles + together =
-    all, exactly, in each of the three quantities.
+    all, exactly, in each of the three quantities. of: the pass that FLOPs are of, one of PASSES.
     """
 
     base: Architecture
+    of: str
     singles: tuple[tuple[Change, Cost | RuleError], ...]
     together: Cost
     all: Cost
 
 
-def differences(base: Architecture, other: Architecture, *, context: int, dtype: str) -> Differences:
-    """Every field in which `other` differs, applied to `base` alone; FLOPs of the next token, cache at the context."""
-    start = _cost(base, context, dtype)
-    whole = _cost(other, context, dtype).less(start)
+def differences(base: Architecture, other: Architecture, question: Question) -> Differences:
+    """Every field in which `other` differs, applied to `base` alone; FLOPs of one pass, cache at the context."""
+    of = "next_token" if base.inventory.has_cache and other.inventory.has_cache else "sequence"
+    start = _cost(base, of, question)
+    whole = _cost(other, of, question).less(start)
     singles: list[tuple[Change, Cost | RuleError]] = []
     together = whole
     for change in changes(base, other):
         try:
-            alone = _cost(applied(base, change), context, dtype).less(start)
+            alone = _cost(applied(base, change), of, question).less(start)
         except RuleError as rule:
             singles.append((change, rule))
             continue
         singles.append((change, alone))
         together = together.less(alone)
-    return Differences(base, tuple(singles), together, whole)
+    return Differences(base, of, tuple(singles), together, whole)
 
 
-def _cost(model: Architecture, context: int, dtype: str) -> Cost:
+def _cost(model: Architecture, of: str, question: Question) -> Cost:
     inventory = model.inventory
+    memory = question.memory_tokens if inventory.takes_memory else 0
+    last, whole = passes(question.context, memory_tokens=memory)
     return Cost(
         parameters(inventory).total,
-        flops(inventory, Workload(new_tokens=1, past_tokens=context - 1)).forward,
-        kv_cache(inventory, context, dtype=dtype).bytes,
+        flops(inventory, last if of == "next_token" else whole).forward,
+        held_bytes(inventory, question.context, memory_tokens=memory, dtype=question.dtype),
     )
 
 
@@ -93,8 +105,9 @@ def notes(found: Differences, base: str, other: str) -> list[str]:
     """What the rows mean, and why some changes have no numbers."""
     if not found.singles:
         return [f"no field differs: {base} and {other} are one architecture"]
+    flops_of = PASSES[found.of]
     said = [
-        f"a change is {base} with that one field of {other}; FLOPs are of the next token, the cache is at the context",
+        f"a change is {base} with that one field of {other}; FLOPs are of {flops_of}, the cache is at the context",
         "together is what the changes do only in combination: each column adds up to all",
     ]
     if any(change.field == "layers" for change, _ in found.singles):
@@ -108,9 +121,9 @@ def notes(found: Differences, base: str, other: str) -> list[str]:
 def data(found: Differences) -> dict[str, Any]:
     """The rows of the table."""
     return {
-        "changes": [_change(change, alone) for change, alone in found.singles],
-        "together": _added(found.together),
-        "all": _added(found.all),
+        "changes": [_change(change, alone, found.of) for change, alone in found.singles],
+        "together": _added(found.together, found.of),
+        "all": _added(found.all, found.of),
     }
 
 
@@ -162,7 +175,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _change(change: Change, alone: Cost | RuleError) -> dict[str, Any]:
+def _change(change: Change, alone: Cost | RuleError, of: str) -> dict[str, Any]:
     return {
         "field": change.field,
         "layers": len(change.layers),
@@ -173,10 +186,10 @@ def _change(change: Change, alone: Cost | RuleError) -> dict[str, Any]:
         "with": [
             {"field": name, "base": _whole(old.value), "other": _whole(new.value)} for name, old, new in change.inside
         ],
-        **(dict.fromkeys(KEYS) if isinstance(alone, RuleError) else _added(alone)),
+        **_added(NOTHING if isinstance(alone, RuleError) else alone, of),
         "impossible_alone": str(alone) if isinstance(alone, RuleError) else None,
     }
 
 
-def _added(cost: Cost) -> dict[str, int]:
-    return dict(zip(KEYS, cost, strict=True))
+def _added(cost: Iterable[int | None], of: str) -> dict[str, int | None]:
+    return dict(zip(("added_parameters", f"added_{of}_flops", "added_kv_cache_bytes"), cost, strict=True))

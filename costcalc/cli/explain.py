@@ -14,7 +14,7 @@ from costcalc.calculators.workings import Figures, flop_figures, layer_figures
 from costcalc.cli.emit import emit
 from costcalc.cli.flops import new_tokens
 from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
-from costcalc.cli.models import context_or_own, header, load_all
+from costcalc.cli.models import NO_NEXT_TOKEN, context_or_own, header, load_all, memory_for
 from costcalc.cli.options import (
     Batch,
     Blocks,
@@ -27,6 +27,7 @@ from costcalc.cli.options import (
     Json,
     Logits,
     Memory,
+    MemoryTokens,
     Output,
     PastTokens,
     Reserve,
@@ -80,6 +81,8 @@ ABSENT = {
     **{rule.name: "the model has no single value of a letter of it, see costcalc train" for rule in RULES},
 }
 """Numbers that a model or a question may not have, and why."""
+OF_A_NEXT_TOKEN = ("kv_", "cross_cache_", "state_", "next_token_")
+"""How the names of numbers begin that an encoder alone has none of."""
 NEEDS_MEMORY = ("pool_bytes", "architectural.", "engine_reserved.", "reserve_bytes", "memory_bytes", "left_bytes")
 
 Model = Annotated[
@@ -106,6 +109,7 @@ def run(
     seq_len: SeqLen = None,
     batch: Batch = "1",
     past_tokens: PastTokens = "0",
+    memory_tokens: MemoryTokens = None,
     counting: Counting = "attended",
     logits: Logits = "all",
     context: Context = None,
@@ -129,13 +133,14 @@ def run(
     """
     del version, debug
     [loaded] = load_all([model])
+    [memory_length] = memory_for([loaded], memory_tokens)
     sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
     # One of the two is enough: the other follows.
     length = context_or_own(loaded, context) if seq_len is None or context is not None else None
     new = length if seq_len is None and length is not None else new_tokens(loaded, seq_len)
     length = past + new if length is None else length
     question = Question(
-        workload=Workload(sequences, new, past, counting=counting, logits=logits),
+        workload=Workload(sequences, new, past, memory_length, counting=counting, logits=logits),
         context=length,
         dtype=canonical_dtype(dtype),
         train_tokens=None if tokens is None else parse_count(tokens, name="--tokens"),
@@ -145,7 +150,7 @@ def run(
     known = _known(loaded, question)
     if memory is not None or blocks is not None:
         asked = asked_of_memory(memory, blocks, reserve, weights, question.dtype, block_size, window_slots)
-        known.update(fit_figures(fit_of(loaded, length, asked)))
+        known.update(fit_figures(fit_of(loaded, length, memory_length, asked)))
     report = _list(loaded, known) if not numbers else explained({loaded.name: _asked(numbers, known)})
     emit(report, form=form, as_json=as_json, output=output)
 
@@ -166,13 +171,21 @@ def _known(model: Architecture, question: Question) -> Figures:
     """Every number by its key, those of `costcalc kv` for the batch that was asked for."""
     inventory, workload = model.inventory, question.workload
     tokens = workload.tokens if question.train_tokens is None else question.train_tokens
-    training = train_figures(training_ways(model, tokens, workload.new_tokens), tokens, workload.new_tokens)
+    ways = training_ways(model, tokens, workload.new_tokens, workload.memory_tokens)
+    training = train_figures(ways, tokens, workload.new_tokens)
     if question.train_tokens is None:  # then it is a training step that is asked for, as of `flops`
         del training["train_flops"]
     sizes = weight_sizes(inventory, [question.weights, *weight_formats()])
     asked = sizes[question.weights.name].named("weight_bytes")
     return {
-        **page_figures(inventory, question.context, question.dtype, batch=workload.batch, counting=workload.counting),
+        **page_figures(
+            inventory,
+            question.context,
+            question.dtype,
+            batch=workload.batch,
+            memory_tokens=workload.memory_tokens,
+            counting=workload.counting,
+        ),
         **flop_figures(inventory, workload),
         **layer_figures(inventory),
         **training,
@@ -202,6 +215,8 @@ def _found(word: str, known: Figures) -> list[Figure]:
     for absent, reason in ABSENT.items():
         if key == absent or key.startswith(f"{absent}."):
             raise CostcalcError(f"{key} is null here: {reason}", hint="costcalc explain MODEL lists the numbers")
+    if key.startswith(OF_A_NEXT_TOKEN) and "kv_cache_bytes" not in known:
+        raise CostcalcError(f"{key} is null here: {NO_NEXT_TOKEN}", hint="costcalc explain MODEL lists the numbers")
     close = nearest(folded, [*known, *ALIASES], count=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "costcalc explain MODEL lists the numbers"
     raise CostcalcError(f"no report has a number called {shown(word)}", hint=hint)

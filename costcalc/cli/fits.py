@@ -17,6 +17,8 @@ from costcalc.cli.models import (
     explain_numbers,
     header,
     load_all,
+    memory_for,
+    no_next_token,
     one_or_many,
     with_note,
 )
@@ -30,6 +32,7 @@ from costcalc.cli.options import (
     Json,
     KVDtype,
     Memory,
+    MemoryTokens,
     Models,
     Output,
     Reserve,
@@ -54,6 +57,7 @@ def run(
     models: Models,
     memory: Memory = None,
     context: Context = None,
+    memory_tokens: MemoryTokens = None,
     weights: Weights = "bf16",
     kv_dtype: KVDtype = "bf16",
     reserve: Reserve = "0B",
@@ -75,7 +79,11 @@ def run(
     question = asked_of_memory(memory, blocks, reserve, weights, kv_dtype, block_size, window_slots)
     if blocks is not None and question.weights != weight_format("bf16"):
         raise CostcalcError("--weights has no part in --blocks", hint=BLOCKS_ARE_LEFT)
-    found = [fit_of(model, context_or_own(model, context), question) for model in load_all(models)]
+    loaded = load_all(models)
+    found = [
+        fit_of(model, context_or_own(model, context), tokens, question)
+        for model, tokens in zip(loaded, memory_for(loaded, memory_tokens), strict=True)
+    ]
     names = column_names([each.model for each in found])
     if explain:
         report = explain_numbers(names, [fit_figures(each) for each in found], [_data(each) for each in found])
@@ -119,7 +127,8 @@ def _answer(name: str, each: Fit) -> str:
     if count is None:
         return f"{name}: holds no cache, so any number of conversations fits beside the weights"
     fit = "no conversation fits" if count.value == 0 else f"{several(count.value, 'conversation')} fit"
-    return f"{name}: {fit if count.value != 1 else '1 conversation fits'} at {several(each.context, 'token')}"
+    said = fit if count.value != 1 else "1 conversation fits"
+    return f"{name}: {said} at {several(each.context, 'token')}{_beside(each)}"
 
 
 def _weights_of(question: Question) -> str:
@@ -162,12 +171,17 @@ def _notes(each: Fit) -> list[str]:
     question = each.question
     slots = f" and {several(question.paging.slots, 'token')} beyond each" if question.paging.slots else ""
     windows = f"windows kept{slots}" if question.paging.honours_windows else "windows ignored"
+    length = f"{several(each.context, 'token')}{_beside(each)}"
     notes = [
-        f"conversations of {several(each.context, 'token')}, cache in {question.kv_dtype}; the engine hands out blocks "
+        f"conversations of {length}, cache in {question.kv_dtype}; the engine hands out blocks "
         f"of {several(question.paging.block, 'token')}, {windows}; activations only as far as kept free",
     ]
-    notes += [note for note in (_limit(each), _beyond(each)) if note]
+    notes += [note for note in (_limit(each), no_next_token(each.model), _beyond(each)) if note]
     return notes
+
+
+def _beside(each: Fit) -> str:
+    return f" and {several(each.memory_tokens, 'encoder token')}" if each.memory_tokens else ""
 
 
 def _limit(each: Fit) -> str | None:
@@ -192,10 +206,10 @@ def _limit(each: Fit) -> str | None:
 
 def _beyond(each: Fit) -> str | None:
     longest, own = each.architectural.longest_context, each.model.context_length
-    beyond = beyond_table(each.model, each.context)
+    beyond = beyond_table(each.model, each.context, each.memory_tokens)
     if beyond is None and own is not None and each.context > own:
         return f"{each.context:,} tokens are more than {each.model.name}'s context_length of {own:,}"
-    if beyond is None and own is not None and (longest is None or longest.value > own):
+    if beyond is None and own is not None and each.model.inventory.has_cache and (longest is None or longest.value > own):
         return f"{each.model.name}: the memory would hold more tokens than its context_length of {own:,}"
     return beyond
 
@@ -205,6 +219,7 @@ def _data(each: Fit) -> dict[str, Any]:
     data = {
         **header("fits", each.model),
         "context": each.context,
+        "memory_tokens": each.memory_tokens,
         "kv_dtype": question.kv_dtype,
         "weights": None if each.weights is None else question.weights.name,
         "memory_bytes": question.memory_bytes,

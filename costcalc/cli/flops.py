@@ -17,6 +17,7 @@ from costcalc.cli.models import (
     explain_numbers,
     header,
     load_all,
+    memory_for,
     one_or_many,
     with_note,
 )
@@ -28,6 +29,7 @@ from costcalc.cli.options import (
     Format,
     Json,
     Logits,
+    MemoryTokens,
     Models,
     Output,
     PastTokens,
@@ -63,6 +65,7 @@ class Pass:
 def run(
     models: Models,
     seq_len: SeqLen = None,
+    memory_tokens: MemoryTokens = None,
     batch: Batch = "1",
     past_tokens: PastTokens = "0",
     counting: Counting = "attended",
@@ -76,13 +79,14 @@ def run(
 ) -> None:
     """Forward FLOPs of a prefill, a decode step (--seq-len 1 --past-tokens N) or a batch, and training FLOPs.
 
-    Exact: every matrix product, a multiply-add is two; nothing else is counted.
+    Exact: every matrix product, a multiply-add is two; nothing else is counted. An encoder-decoder's encoder runs over
+    its --memory-tokens in the pass that starts the request, the one without past tokens.
     """
     del version, debug
     sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
-    found = []
-    for model in load_all(models):
-        workload = Workload(sequences, new_tokens(model, seq_len), past, counting=counting, logits=logits)
+    found, loaded = [], load_all(models)
+    for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True):
+        workload = Workload(sequences, new_tokens(model, seq_len), past, memory, counting=counting, logits=logits)
         found.append(Pass(model, workload, flops(model.inventory, workload)))
     names = column_names([each.model for each in found])
     if explain:
@@ -115,13 +119,16 @@ def _report(names: list[str], found: list[Pass]) -> Report:
 def _answer(name: str, each: Pass) -> str:
     workload, counted = each.workload, each.counted
     batch = f"{workload.batch:,} x " if workload.batch > 1 else ""
-    return f"{name}: {human(counted.forward, 'FLOPs')} forward for {batch}{several(workload.new_tokens, 'token')}"
+    beside = f" and {several(workload.memory_tokens, 'encoder token')}" if workload.memory_tokens else ""
+    tokens = several(workload.new_tokens, "token")
+    return f"{name}: {human(counted.forward, 'FLOPs')} forward for {batch}{tokens}{beside}"
 
 
 def _sheet(each: Pass) -> dict[str, Cell]:
     workload, counted = each.workload, each.counted
     sheet: dict[str, Cell] = {
         "new tokens": Quantity(workload.new_tokens, "tokens"),
+        **({"encoder tokens": Quantity(workload.memory_tokens, "tokens")} if workload.memory_tokens else {}),
         "forward": Quantity(counted.forward, "FLOPs"),
         "weights": Quantity(counted.weights, "FLOPs"),
         "attention core": Quantity(counted.attention, "FLOPs"),
@@ -145,12 +152,21 @@ def _notes(found: list[Pass]) -> tuple[str, ...]:
     notes = [
         f"batch {workload.batch:,}, {workload.past_tokens:,} past tokens, logits of {logits}; attention counts {pairs}"
     ]
-    notes += [note for each in found for note in [_beyond(each)] if note]
+    notes += [note for each in found for note in [_encoder(each), _beyond(each)] if note]
     return tuple(notes)
 
 
+def _encoder(each: Pass) -> str | None:
+    """When the encoder of a pair runs."""
+    if not each.model.inventory.needs_memory:
+        return None
+    runs = "does not run again" if each.workload.past_tokens else "runs once, and its pass is counted here"
+    return f"{each.model.name}: new tokens are the decoder's; the encoder {runs}"
+
+
 def _beyond(each: Pass) -> str | None:
-    return beyond_table(each.model, each.workload.past_tokens + each.workload.new_tokens)
+    workload = each.workload
+    return beyond_table(each.model, workload.past_tokens + workload.new_tokens, workload.memory_tokens)
 
 
 def _data(each: Pass) -> dict[str, Any]:

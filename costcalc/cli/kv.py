@@ -14,10 +14,24 @@ from costcalc.cli.models import (
     explain_numbers,
     header,
     load_all,
+    memory_for,
+    no_next_token,
     one_or_many,
     with_note,
 )
-from costcalc.cli.options import Batch, Context, Debug, Dtype, Explain, Format, Json, Models, Output, Version
+from costcalc.cli.options import (
+    Batch,
+    Context,
+    Debug,
+    Dtype,
+    Explain,
+    Format,
+    Json,
+    MemoryTokens,
+    Models,
+    Output,
+    Version,
+)
 from costcalc.dtypes import canonical_dtype
 from costcalc.report import Cell, Quantity, Report, side_by_side
 from costcalc.units import human, parse_length, several
@@ -32,6 +46,7 @@ class Held:
 
     model: Architecture
     context: int
+    memory_tokens: int
     batch: int
     dtype: str
     cache: KVCache
@@ -40,12 +55,19 @@ class Held:
         """The working of every number."""
         from costcalc.calculators.workings import cache_figures  # noqa: PLC0415 - only --explain needs it
 
-        return cache_figures(self.model.inventory, self.context, batch=self.batch, dtype=self.dtype)
+        return cache_figures(
+            self.model.inventory,
+            self.context,
+            batch=self.batch,
+            memory_tokens=self.memory_tokens,
+            dtype=self.dtype,
+        )
 
 
 def run(
     models: Models,
     context: Context = None,
+    memory_tokens: MemoryTokens = None,
     batch: Batch = "1",
     dtype: Dtype = "bf16",
     explain: Explain = False,
@@ -57,11 +79,14 @@ def run(
 ) -> None:
     """KV-cache memory at a context, and what the next token adds.
 
-    Exact: what the maths needs, not what an engine reserves in pages; a window layer holds min(context, window).
+    Exact: what the maths needs, not what an engine reserves in pages; a window layer holds min(context, window). An
+    encoder-decoder also holds keys and values of its --memory-tokens, once; an encoder alone keeps nothing.
     """
     del version, debug
     dtype, sequences = canonical_dtype(dtype), parse_length(batch, name="--batch")
-    found = [_held(model, context, sequences, dtype) for model in load_all(models)]
+    loaded = load_all(models)
+    memories = memory_for(loaded, memory_tokens)
+    found = [_held(model, context, memory, sequences, dtype) for model, memory in zip(loaded, memories, strict=True)]
     names = column_names([each.model for each in found])
     if explain:
         report = explain_numbers(names, [each.figures() for each in found], [_data(each) for each in found])
@@ -70,30 +95,40 @@ def run(
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _held(model: Architecture, context: str | None, batch: int, dtype: str) -> Held:
+def _held(model: Architecture, context: str | None, memory_tokens: int, batch: int, dtype: str) -> Held:
     tokens = context_or_own(model, context)
-    return Held(model, tokens, batch, dtype, kv_cache(model.inventory, tokens, batch=batch, dtype=dtype))
+    cache = kv_cache(model.inventory, tokens, batch=batch, memory_tokens=memory_tokens, dtype=dtype)
+    return Held(model, tokens, memory_tokens, batch, dtype, cache)
 
 
 def _report(names: list[str], found: list[Held]) -> Report:
     first = found[0]
     notes = [f"{several(first.batch, 'sequence')}, {first.dtype}; exact, before an engine's paging"]
-    notes += [note for each in found for note in [beyond_table(each.model, each.context)] if note]
+    notes += [note for each in found for note in [no_next_token(each.model), _beyond(each)] if note]
     return Report(
-        title="; ".join(
-            f"{name}: {human(each.cache.bytes, 'bytes')} at {several(each.context, 'token')}"
-            for name, each in zip(names, found, strict=True)
-        ),
+        title="; ".join(f"{name}: {_answer(each)}" for name, each in zip(names, found, strict=True)),
         tables=(side_by_side("KV cache", names, [_sheet(each) for each in found], strong="cache"),),
         notes=tuple(notes),
         data=one_or_many([_data(each) for each in found]),
     )
 
 
+def _answer(each: Held) -> str:
+    if each.cache.bytes is None:
+        return "no cache"
+    beside = f" and {several(each.memory_tokens, 'encoder token')}" if each.memory_tokens else ""
+    return f"{human(each.cache.bytes, 'bytes')} at {several(each.context, 'token')}{beside}"
+
+
+def _beyond(each: Held) -> str | None:
+    return beyond_table(each.model, each.context, each.memory_tokens)
+
+
 def _sheet(each: Held) -> dict[str, Cell]:
     cache = each.cache
     sheet: dict[str, Cell] = {
         "context": Quantity(each.context, "tokens"),
+        **({"encoder tokens": Quantity(each.memory_tokens, "tokens")} if each.memory_tokens else {}),
         "cache": Quantity(cache.bytes, "bytes"),
         "next token adds": Quantity(cache.bytes_per_token, "bytes"),
         "keys and values": Quantity(cache.elements, "elements"),
@@ -110,7 +145,7 @@ def _data(each: Held) -> dict[str, Any]:
     data = {
         **header("kv", each.model),
         "context": each.context,
-        "memory_tokens": 0,
+        "memory_tokens": each.memory_tokens,
         "batch": each.batch,
         "dtype": each.dtype,
         "kv_cache_elements": cache.elements,
@@ -120,4 +155,4 @@ def _data(each: Held) -> dict[str, Any]:
         "kv_bytes_per_token": cache.bytes_per_token,
         "state_bytes": cache.state_bytes,
     }
-    return with_note(data, beyond_table(each.model, each.context))
+    return with_note(data, no_next_token(each.model), _beyond(each))

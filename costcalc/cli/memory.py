@@ -37,6 +37,7 @@ class Fit:
 
     model: Architecture
     context: int
+    memory_tokens: int
     question: Question
     weights: Figure | None
     pool: Figure
@@ -91,8 +92,8 @@ def _paging(block_size: str, window_slots: str) -> Paging:
         raise CostcalcError(error.what, hint="--window-slots takes all, or tokens such as 2k") from None
 
 
-def fit_of(model: Architecture, context: int, question: Question) -> Fit:
-    """One model's ledger and both answers, for conversations of `context` tokens."""
+def fit_of(model: Architecture, context: int, memory_tokens: int, question: Question) -> Fit:
+    """One model's ledger and both answers, for conversations of `context` tokens (a decoder's) and memory_tokens."""
     inventory, dtype, weights = model.inventory, question.kv_dtype, None
     if question.blocks is not None:
         pool = pool_of_blocks(inventory, question.blocks, paging=question.paging, dtype=dtype)
@@ -104,11 +105,12 @@ def fit_of(model: Architecture, context: int, question: Question) -> Fit:
     return Fit(
         model=model,
         context=context,
+        memory_tokens=memory_tokens,
         question=question,
         weights=weights,
         pool=pool,
-        architectural=capacity(inventory, pool, context, dtype=dtype),
-        engine=capacity(inventory, pool, context, dtype=dtype, paging=question.paging),
+        architectural=capacity(inventory, pool, context, dtype=dtype, memory_tokens=memory_tokens),
+        engine=capacity(inventory, pool, context, dtype=dtype, memory_tokens=memory_tokens, paging=question.paging),
     )
 
 

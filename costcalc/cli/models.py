@@ -53,12 +53,44 @@ def context_or_own(model: Architecture, context: str | None) -> int:
     return context_of(model, option="--context") if context is None else parse_length(context, name="--context")
 
 
-def beyond_table(model: Architecture, tokens: int) -> str | None:
+def memory_for(models: list[Architecture], given: str | None) -> list[int]:
+    """--memory-tokens for each model: 0 for those without cross-attention, unless nobody at all reads it."""
+    tokens = None if given is None else parse_length(given, name="--memory-tokens")
+    takes = [model.inventory.takes_memory for model in models]
+    for model in models:
+        if model.inventory.needs_memory and tokens is None:
+            raise CostcalcError(
+                f"{model.name} is an encoder-decoder, and its encoder's tokens are not given",
+                hint="add --memory-tokens 512: the length of the text that its encoder reads",
+            )
+    if tokens is not None and not any(takes):
+        names = " and ".join(column_names(models))
+        raise CostcalcError(
+            f"--memory-tokens is read by no cross-attention of {names}", hint="leave --memory-tokens out"
+        )
+    return [tokens or 0 if reads else 0 for reads in takes]
+
+
+NO_NEXT_TOKEN = "an encoder has no next token: it sees a text at once, and keeps no cache"
+
+
+def no_next_token(model: Architecture) -> str | None:
+    """Why the numbers of a next token, and of what is kept for it, are null."""
+    return None if model.inventory.has_cache else f"{model.name}: {NO_NEXT_TOKEN}"
+
+
+def beyond_table(model: Architecture, tokens: int, memory_tokens: int = 0) -> str | None:
     """A note where a text is longer than the learned position table: the real model cannot run it."""
-    longest = model.longest()
-    if longest is None or tokens <= longest:
-        return None
-    return f"{tokens:,} tokens are more than the {longest:,} rows of {model.name}'s position table"
+    asked = {model.main: tokens}
+    if len(model.stacks) > 1:
+        asked["encoder"] = memory_tokens
+    said = []
+    for stack, count in asked.items():
+        longest = model.longest(stack)
+        if longest is not None and count > longest:
+            whose = f"{model.name}'s {stack if len(asked) > 1 else ''}".rstrip()
+            said.append(f"{count:,} tokens are more than the {longest:,} rows of {whose} position table")
+    return "; ".join(said) or None
 
 
 def with_note(data: dict[str, Any], *notes: str | None) -> dict[str, Any]:

@@ -96,7 +96,15 @@ SeqLen = Annotated[
     typer.Option(
         "--seq-len",
         metavar="TOKENS",
-        help="New tokens of each sequence, such as 8k (8,192); default: the model's context.",
+        help="New tokens of each sequence (a decoder's), such as 8k (8,192); default: the model's context.",
+    ),
+]
+MemoryTokens = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-tokens",
+        metavar="TOKENS",
+        help="Encoder tokens of each sequence, which an encoder-decoder cannot be without.",
     ),
 ]
 Batch = Annotated[str, typer.Option("--batch", metavar="N", help="Sequences.")]

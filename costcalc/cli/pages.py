@@ -16,21 +16,28 @@ RENAMED = {"next_token_flops": "next_token_forward_flops"}
 
 
 def page_figures(
-    inventory: Inventory, context: int, dtype: str, *, batch: int = 1, counting: str = "attended"
+    inventory: Inventory,
+    context: int,
+    dtype: str,
+    *,
+    batch: int = 1,
+    memory_tokens: int = 0,
+    counting: str = "attended",
 ) -> Figures:
     """Every number of the page by its key in the JSON, and those of `costcalc attention` and `costcalc kv` beside it.
 
     The page itself has a batch of 1 and attended pairs; dtype is that of the cache and of the score matrices.
     """
+    kept = inventory.has_cache
     figures = {
         **parameter_figures(inventory),
         **component_figures(inventory),
-        **attention_figures(inventory, context, counting=counting, dtype=dtype),
-        **cache_figures(inventory, context, batch=batch, dtype=dtype),
+        **attention_figures(inventory, context, memory_tokens=memory_tokens, counting=counting, dtype=dtype),
+        **(cache_figures(inventory, context, batch=batch, memory_tokens=memory_tokens, dtype=dtype) if kept else {}),
         **rule_of_thumb_figures(inventory),
         "sequence_6nd_flops": six_nd_figure(inventory, context).named("sequence_6nd_flops"),
     }
-    return {**figures, **{new: figures[old].named(new) for new, old in RENAMED.items()}}
+    return {**figures, **{new: figures[old].named(new) for new, old in RENAMED.items() if old in figures}}
 
 
 def stored_figures(inventory: Inventory, dtypes: Iterable[str]) -> Figures:

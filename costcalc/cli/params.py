@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from costcalc.calculators.components import sum_by_component
-from costcalc.calculators.parameters import HELD, Parameters, layer_parameters, parameters, trained_weights
+from costcalc.calculators.parameters import (
+    HELD,
+    Parameters,
+    group_parameters,
+    layer_parameters,
+    parameters,
+    trained_weights,
+)
 from costcalc.cli.emit import emit
 from costcalc.cli.layers import parse_layers
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many, with_note
@@ -16,7 +23,7 @@ from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, V
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Weight
 from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side, with_shares
-from costcalc.units import grouped, human, matches_printed, ranges
+from costcalc.units import grouped, human, matches_printed, ranges, several
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
@@ -62,6 +69,8 @@ def run(
     trained = [None if train_layers is None else _chosen(model, train_layers) for model in loaded]
     counted = [_counted(model, layers) for model, layers in zip(loaded, trained, strict=True)]
     notes = [_trained_note(model, layers) for model, layers in zip(loaded, trained, strict=True)]
+    shared = [_shared_note(model) for model in loaded]
+    notes = ["; ".join(filter(None, both)) or None for both in zip(notes, shared, strict=True)]
     data = [with_note(_data(model, count, by), note) for model, count, note in zip(loaded, counted, notes, strict=True)]
     if explain:
         figures = [_figures(model, layers) for model, layers in zip(loaded, trained, strict=True)]
@@ -94,6 +103,14 @@ def _trained_note(model: Architecture, trained_layers: list[int] | None) -> str 
     depth = sum(model.inventory.layers_of.values())
     which = f"layer{'s' * (len(trained_layers) > 1)} {ranges(trained_layers)} of {depth:,}"
     return f"{model.name}: trainable counts {which} alone, the first being 0; not tables, final norm and head"
+
+
+def _shared_note(model: Architecture) -> str | None:
+    shared = sum(group.times for group in model.groups if group.block.share_weights)
+    if not shared:
+        return None
+    sets = sum(group.block.share_weights for group in model.groups)
+    return f"{model.name}: {several(shared, 'layer')} share {several(sets, 'set')} of weights, counted once"
 
 
 def _figures(model: Architecture, trained_layers: list[int] | None) -> Any:
@@ -187,8 +204,8 @@ def _amounts(by: str, model: Architecture, count: Parameters) -> dict[str, int]:
         return {weight.path: weight.parameters for weight in held}
     if by == "component":
         return sum_by_component([(weight.path, weight.parameters) for weight in held], model.inventory)
-    per_layer, layers_of = layer_parameters(model.inventory), model.inventory.layers_of
-    rows = {label: per_layer[group] * layers_of[group] for group, label in _layer_labels(model).items()}
+    together = group_parameters(model.inventory)
+    rows = {label: together[group] for group, label in _layer_labels(model).items()}
     return {**rows, "outside the layers": count.total - sum(rows.values())}
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from costcalc.calculators.attention import passes
 from costcalc.calculators.components import sum_by_component
 from costcalc.calculators.conventions import six_nd_total
 from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.calculators.rule_of_thumb import RuleOfThumb, rule_of_thumb
-from costcalc.cli.column import compute, held
+from costcalc.cli.column import compute, held, next_token
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,
@@ -20,18 +21,20 @@ from costcalc.cli.models import (
     explain_numbers,
     header,
     load_all,
+    memory_for,
+    no_next_token,
     one_or_many,
     with_note,
 )
-from costcalc.cli.options import Context, Debug, Dtype, Explain, Format, Json, Models, Output, Version
+from costcalc.cli.options import Context, Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
 from costcalc.cli.params import published_note, totals
 from costcalc.dtypes import canonical_dtype
-from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, Table, side_by_side, with_shares
 from costcalc.units import grouped, human, several
 
 if TYPE_CHECKING:
-    from costcalc.architecture import Architecture
+    from costcalc.architecture import Architecture, Block, Stack
+    from costcalc.architecture.stack import Group
 
 OVER = "  over 6·N·D"
 
@@ -42,9 +45,10 @@ class Page:
 
     model: Architecture
     context: int
+    memory_tokens: int
     dtype: str
     counted: Parameters
-    token: Flops
+    token: Flops | None
     sequence: Flops
     cache: KVCache
     rule: RuleOfThumb
@@ -58,12 +62,13 @@ class Page:
         """The working of every number."""
         from costcalc.cli.pages import page_figures  # noqa: PLC0415 - only --explain needs it
 
-        return page_figures(self.model.inventory, self.context, self.dtype)
+        return page_figures(self.model.inventory, self.context, self.dtype, memory_tokens=self.memory_tokens)
 
 
 def run(
     models: Models,
     context: Context = None,
+    memory_tokens: MemoryTokens = None,
     dtype: Dtype = "bf16",
     explain: Explain = False,
     form: Format = None,
@@ -75,7 +80,9 @@ def run(
     """One page: what the model is, its parameters, FLOPs per token, attention share, KV cache, and what was derived."""
     del version, debug
     dtype = canonical_dtype(dtype)
-    pages = [_page(model, context, dtype) for model in load_all(models)]
+    loaded = load_all(models)
+    memories = memory_for(loaded, memory_tokens)
+    pages = [_page(model, context, memory, dtype) for model, memory in zip(loaded, memories, strict=True)]
     names = column_names([page.model for page in pages])
     if explain:
         report = explain_numbers(names, [page.figures() for page in pages], [_data(page) for page in pages])
@@ -104,52 +111,78 @@ def _report(names: list[str], pages: list[Page]) -> Report:
     )
 
 
-def _page(model: Architecture, context: str | None, dtype: str) -> Page:
-    tokens = context_or_own(model, context)
-    cache = kv_cache(model.inventory, tokens, dtype=dtype)
+def _page(model: Architecture, context: str | None, memory_tokens: int, dtype: str) -> Page:
+    tokens, inventory = context_or_own(model, context), model.inventory
+    last, whole = passes(tokens, memory_tokens=memory_tokens)
     return Page(
         model=model,
         context=tokens,
+        memory_tokens=memory_tokens,
         dtype=dtype,
-        counted=parameters(model.inventory),
-        token=flops(model.inventory, Workload(new_tokens=1, past_tokens=tokens - 1)),
-        sequence=flops(model.inventory, Workload(new_tokens=tokens)),
-        cache=cache,
-        rule=rule_of_thumb(model.inventory),
+        counted=parameters(inventory),
+        token=flops(inventory, last) if inventory.has_cache else None,
+        sequence=flops(inventory, whole),
+        cache=kv_cache(inventory, tokens, memory_tokens=memory_tokens, dtype=dtype),
+        rule=rule_of_thumb(inventory),
     )
 
 
 def _answer(name: str, page: Page) -> str:
-    return (
-        f"{name}: {grouped(page.counted.total)} parameters, {human(page.token.forward, 'FLOPs')} a token "
-        f"and {human(page.cache.bytes, 'bytes')} of cache at {several(page.context, 'token')}"
-    )
+    beside = f" and {several(page.memory_tokens, 'encoder token')}" if page.memory_tokens else ""
+    tokens = f"{several(page.context, 'token')}{beside}"
+    said = f"{name}: {grouped(page.counted.total)} parameters"
+    if page.token is None or page.cache.bytes is None:
+        return f"{said}, {human(page.sequence.forward, 'FLOPs')} for {tokens} at once, no cache"
+    flops_said, held_said = human(page.token.forward, "FLOPs"), human(page.cache.bytes, "bytes")
+    return f"{said}, {flops_said} a token and {held_said} of cache at {tokens}"
 
 
 def _what(model: Architecture) -> dict[str, Cell]:
-    stack = model.stacks[model.main]
-    rows: dict[str, Cell] = {"family": model.family, "layers": f"{stack.depth:,} of width {model.d_model:,}"}
-    for group in model.groups:
-        where = "" if len(model.groups) == 1 else f" ({group.path.rpartition('.')[2]}, {several(group.times, 'layer')})"
-        if group.block.attention is not None:
-            rows[f"attention{where}"] = group.block.attention.summary(model.d_model)
-        if group.block.feed_forward is not None:
-            rows[f"feed-forward{where}"] = group.block.feed_forward.summary()
-    block = model.groups[0].block
-    placement = f"parallel, {block.parallel}" if block.parallel else block.norms
-    rows["norms"] = f"{stack.norm.kind}, {placement.replace('_', ' ')}{', final' if stack.has_final_norm else ''}"
-    rows["positions"] = ", ".join(dict.fromkeys([stack.positions.summary(), *_own_positions(model)]))
-    rows["vocabulary"] = f"{model.vocab_size:,}, {'tied head' if model.tie_embeddings else 'head with its own table'}"
+    rows: dict[str, Cell] = {"family": model.family}
+    for name, stack in model.stacks.items():
+        before = f"{name} " if len(model.stacks) > 1 else ""
+        groups = [group for group in model.groups if group.path.partition(".")[0] == name]
+        rows[f"{before}layers"] = f"{stack.depth:,} of width {model.d_model:,}{_sharing(groups)}"
+        for group in groups:
+            rows.update(_sublayers(before, group, model.d_model, is_one_of_several=len(groups) > 1))
+        rows[f"{before}norms"] = _norms(stack, groups[0].block)
+        own = [g.block.positions.summary() for g in groups if g.block.positions != stack.positions]
+        rows[f"{before}positions"] = ", ".join(dict.fromkeys([stack.positions.summary(), *own]))
+    rows["vocabulary"] = f"{model.vocab_size:,}, {_head(model)}"
     rows["context"] = None if model.context_length is None else f"{model.context_length:,} tokens"
     rows["source"] = model.source
     return {label: cell for label, cell in rows.items() if cell is not None}
 
 
-def _own_positions(model: Architecture) -> list[str]:
-    """Positions of layers that have their own."""
-    return [
-        g.block.positions.summary() for g in model.groups if g.block.positions != model.stacks[model.main].positions
-    ]
+def _sublayers(before: str, group: Group, d_model: int, *, is_one_of_several: bool) -> dict[str, Cell]:
+    where = f" ({group.path.rpartition('.')[2]}, {several(group.times, 'layer')})" if is_one_of_several else ""
+    block = group.block
+    rows: dict[str, Cell] = {}
+    if block.attention is not None:
+        rows[f"{before}attention{where}"] = block.attention.summary(d_model)
+    if block.cross_attention is not None:
+        rows[f"{before}cross-attention{where}"] = block.cross_attention.summary(d_model)
+    if block.feed_forward is not None:
+        rows[f"{before}feed-forward{where}"] = block.feed_forward.summary()
+    return rows
+
+
+def _norms(stack: Stack, block: Block) -> str:
+    placement = f"parallel, {block.parallel}" if block.parallel else block.norms
+    return f"{stack.norm.kind}, {placement.replace('_', ' ')}{', final' if stack.has_final_norm else ''}"
+
+
+def _sharing(groups: list[Group]) -> str:
+    sets = sum(group.block.share_weights for group in groups)
+    return f", {several(sets, 'set')} of weights for all" if sets else ""
+
+
+def _head(model: Architecture) -> str:
+    if model.head.kind == "none":
+        return "no head" + (", pooler" if model.pooler else "")
+    table = "tied head" if model.tie_embeddings else "head with its own table"
+    parts = [table, *["dense layer before it"] * model.head.transform, *["pooler"] * model.pooler]
+    return ", ".join(parts)
 
 
 def _by_component(names: list[str], pages: list[Page]) -> list[Table]:
@@ -161,7 +194,8 @@ def _by_component(names: list[str], pages: list[Page]) -> list[Table]:
 
 
 def _compute(page: Page) -> dict[str, Cell]:
-    sheet = {"at context": Quantity(page.context, "tokens"), **compute(page.token, page.sequence)}
+    memory = {"encoder tokens": Quantity(page.memory_tokens, "tokens")} if page.memory_tokens else {}
+    sheet = {"at context": Quantity(page.context, "tokens"), **memory, **compute(page.token, page.sequence)}
     if page.sequence.train is not None:
         sheet[OVER] = Ratio(page.sequence.train, page.six_nd)
     return sheet
@@ -178,7 +212,7 @@ def _thumb(rule: RuleOfThumb) -> dict[str, Cell]:
 
 
 def _notes(page: Page) -> list[str]:
-    found = [published_note(page.model, page.counted), beyond_table(page.model, page.context)]
+    found = [published_note(page.model, page.counted), no_next_token(page.model), _beyond(page)]
     derived = list(page.model.derived_facts())
     if derived:
         found.append(f"{page.model.name} derives: {'; '.join(derived)}")
@@ -186,6 +220,10 @@ def _notes(page: Page) -> list[str]:
         *[note for note in found if note],
         "exact but for the rule of thumb, which leaves out norms, biases, positions, head and attention core",
     ]
+
+
+def _beyond(page: Page) -> str | None:
+    return beyond_table(page.model, page.context, page.memory_tokens)
 
 
 def _data(page: Page) -> dict[str, Any]:
@@ -199,9 +237,8 @@ def _data(page: Page) -> dict[str, Any]:
         "embedding_parameters": page.counted.embedding,
         "non_embedding_parameters": page.counted.non_embedding,
         "context": page.context,
-        "next_token_flops": page.token.forward,
-        "next_token_weight_flops": page.token.weights,
-        "next_token_attention_flops": page.token.attention,
+        "memory_tokens": page.memory_tokens,
+        **next_token(page.token),
         "sequence_forward_flops": page.sequence.forward,
         "sequence_attention_flops": page.sequence.attention,
         "sequence_train_flops": page.sequence.train,
@@ -217,4 +254,4 @@ def _data(page: Page) -> dict[str, Any]:
             "kv_bytes_per_token": page.rule.kv_bytes_per_token,
         },
     }
-    return with_note(data, beyond_table(page.model, page.context))
+    return with_note(data, no_next_token(page.model), _beyond(page))

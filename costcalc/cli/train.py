@@ -10,8 +10,28 @@ from costcalc.calculators.figure import Figure
 from costcalc.calculators.workings import Figures
 from costcalc.cli.emit import emit
 from costcalc.cli.flops import new_tokens
-from costcalc.cli.models import beyond_table, column_names, explain_numbers, header, load_all, one_or_many, with_note
-from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, SeqLen, TrainTokens, Version
+from costcalc.cli.models import (
+    beyond_table,
+    column_names,
+    explain_numbers,
+    header,
+    load_all,
+    memory_for,
+    one_or_many,
+    with_note,
+)
+from costcalc.cli.options import (
+    Debug,
+    Explain,
+    Format,
+    Json,
+    MemoryTokens,
+    Models,
+    Output,
+    SeqLen,
+    TrainTokens,
+    Version,
+)
 from costcalc.errors import CostcalcError
 from costcalc.expression import Number, symbol
 from costcalc.inventory.workload import LARGEST
@@ -31,6 +51,7 @@ class Training:
     model: Architecture
     tokens: int
     seq_len: int
+    memory_tokens: int
     ways: list[Convention]
 
     @property
@@ -48,6 +69,7 @@ def run(
     models: Models,
     tokens: TrainTokens,
     seq_len: SeqLen = None,
+    memory_tokens: MemoryTokens = None,
     explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
@@ -57,11 +79,16 @@ def run(
 ) -> None:
     """Training FLOPs by every convention, each with its ratio to the exact count.
 
-    Exact: three times the forward pass with all logits. Recomputation, optimizer and communication are left out.
+    Exact: three times the forward pass with all logits. Recomputation, optimizer and communication are left out. Of an
+    encoder-decoder --tokens and --seq-len are the decoder's; each sequence has --memory-tokens beside it.
     """
     del version, debug
     count = parse_count(tokens, name="--tokens")
-    found = [_training(model, count, new_tokens(model, seq_len)) for model in load_all(models)]
+    loaded = load_all(models)
+    found = [
+        _training(model, count, new_tokens(model, seq_len), memory)
+        for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True)
+    ]
     names = column_names([each.model for each in found])
     if explain:
         report = explain_numbers(
@@ -72,15 +99,15 @@ def run(
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _training(model: Architecture, tokens: int, seq_len: int) -> Training:
-    return Training(model, tokens, seq_len, training_ways(model, tokens, seq_len))
+def _training(model: Architecture, tokens: int, seq_len: int, memory_tokens: int) -> Training:
+    return Training(model, tokens, seq_len, memory_tokens, training_ways(model, tokens, seq_len, memory_tokens))
 
 
-def training_ways(model: Architecture, tokens: int, seq_len: int) -> list[Convention]:
+def training_ways(model: Architecture, tokens: int, seq_len: int, memory_tokens: int) -> list[Convention]:
     """Every convention; more sequences than a workload can hold are refused."""
     if tokens // seq_len > LARGEST:
         raise CostcalcError(f"--tokens {tokens:,} are more than {LARGEST:,} sequences", hint="--seq-len 8k")
-    return conventions(model.inventory, tokens, seq_len)
+    return conventions(model.inventory, tokens, seq_len, memory_tokens=memory_tokens)
 
 
 def train_figures(ways: list[Convention], tokens: int, seq_len: int) -> Figures:
@@ -161,8 +188,17 @@ def _notes(each: Training) -> list[str]:
         "are three times the forward pass with all logits; ratios are to exact_attended",
         *[f"{each.model.name}: {way.name} does not apply: {way.missing}" for way in each.ways if way.missing],
     ]
-    beyond = beyond_table(each.model, min(each.seq_len, each.tokens))
+    if each.memory_tokens:
+        notes.append(
+            f"{each.model.name}: tokens are the decoder's, {several(each.memory_tokens, 'encoder token')} beside each "
+            "sequence; conventions with t count the decoder's alone"
+        )
+    beyond = _beyond(each)
     return [*notes, *([beyond] if beyond else [])]
+
+
+def _beyond(each: Training) -> str | None:
+    return beyond_table(each.model, min(each.seq_len, each.tokens), each.memory_tokens)
 
 
 def _data(each: Training) -> dict[str, Any]:
@@ -171,12 +207,13 @@ def _data(each: Training) -> dict[str, Any]:
         **header("train", each.model),
         "tokens": each.tokens,
         "seq_len": each.seq_len,
+        "memory_tokens": each.memory_tokens,
         "sequences": whole,
         REST: rest,
         "train_flops": _total(each.exact),
         "conventions": [_convention(way, each.exact) for way in each.ways],
     }
-    return with_note(data, beyond_table(each.model, min(each.seq_len, each.tokens)))
+    return with_note(data, _beyond(each))
 
 
 def _convention(way: Convention, exact: Convention) -> dict[str, Any]:

@@ -183,6 +183,19 @@ class Memory(Extent):
 
 
 @dataclass(frozen=True, slots=True)
+class PagedMemory(Extent):
+    """Encoder tokens that an engine sets aside for: whole blocks."""
+
+    letters: ClassVar[str] = "B·M"
+    block: int
+
+    def of(self, workload: Workload) -> int:
+        """B x the tokens of all blocks."""
+        paged: int = workload.batch * ceil_quotient(workload.memory_tokens, self.block) * self.block
+        return paged
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryPairs(Extent):
     """(query, key) pairs among encoder tokens, B x M x M or what a window allows, in the pass that starts the request.
 

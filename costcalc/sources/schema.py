@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from costcalc.architecture import Architecture
-from costcalc.architecture.written import KINDS, STACK_KEYS
+from costcalc.architecture.written import KINDS, STACK_KEYS, STACKS
 
 Schema = dict[str, Any]
 
@@ -30,8 +30,7 @@ def written_schema() -> Schema:
     top["properties"] = {key: _with_words(key, value, defs) for key, value in top["properties"].items()}
     stack = defs["Stack"]["properties"]
     top["properties"].update({key: stack[key] for key in ("layers", *STACK_KEYS)})
-    top["required"] = [key for key in top["required"] if key != "decoder"]
-    top["anyOf"] = [{"required": ["layers"]}, {"required": ["decoder"]}]
+    top["anyOf"] = [{"required": [key]} for key in ("layers", *STACKS)]
     schema: Schema = _any_of({"$schema": "https://json-schema.org/draft/2020-12/schema", **top, "$defs": defs})
     return schema
 

@@ -127,8 +127,6 @@ def _unknown_key(problem: _Problem) -> tuple[str, str]:
 
 
 def _missing_key(problem: _Problem) -> tuple[str, str]:
-    if problem.where == ("decoder",):
-        return "no layers", "add `layers:` with at least one layer: `- repeat: 12`"
     return f"`{problem.name}` is missing", f"add `{problem.key}:` to {dotted(problem.where[:-1]) or 'the top level'}"
 
 
@@ -159,7 +157,8 @@ def _no_kind(problem: _Problem) -> tuple[str, str]:
 
 def _broken_rule(problem: _Problem) -> tuple[str, str]:
     broken = problem.detail["ctx"]["error"]
-    return f"{problem.name}: {broken}", getattr(broken, "hint", "") or f"change {problem.name}"
+    name = f"{problem.name}: " if problem.name else ""
+    return f"{name}{broken}", getattr(broken, "hint", "") or f"change {problem.name}"
 
 
 _EXPLAINED = {
