@@ -104,8 +104,8 @@ class Stack(Component):
 
     def _check_relative(self, where: Where) -> None:
         """The one table of relative positions has a column for each head, so that all layers have as many."""
-        heads = self._relative_heads()
-        if _one_table(self.positions) and len(heads) != 1:
+        heads = self._relative_heads() if _one_table(self.positions) else {0}
+        if len(heads) != 1:
             found = f"layers of {' and '.join(map(str, sorted(heads)))} heads" if heads else "no layer with attention"
             message = f"one table of relative positions is for {found}"
             raise RuleError(message, (*where, "positions"), "write `per_layer: true`, or the same heads everywhere")

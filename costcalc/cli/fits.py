@@ -207,9 +207,10 @@ def _limit(each: Fit) -> str | None:
 def _beyond(each: Fit) -> str | None:
     longest, own = each.architectural.longest_context, each.model.context_length
     beyond = beyond_table(each.model, each.context, each.memory_tokens)
+    grows = each.model.inventory.has_cache
     if beyond is None and own is not None and each.context > own:
         return f"{each.context:,} tokens are more than {each.model.name}'s context_length of {own:,}"
-    if beyond is None and own is not None and each.model.inventory.has_cache and (longest is None or longest.value > own):
+    if beyond is None and own is not None and grows and (longest is None or longest.value > own):
         return f"{each.model.name}: the memory would hold more tokens than its context_length of {own:,}"
     return beyond
 

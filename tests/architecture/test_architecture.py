@@ -82,7 +82,7 @@ def test_a_model_is_frozen_and_equal_by_value(made):
     ],
 )
 def test_a_table_ends_somewhere(made, positions, longest):
-    assert made(positions=positions).longest == longest
+    assert made(positions=positions).longest() == longest
 
 
 def test_what_was_derived_is_told(made):

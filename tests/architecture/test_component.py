@@ -6,7 +6,7 @@ from costcalc.architecture.block import Block
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.feed_forward import Dense
-from costcalc.architecture.head import Head
+from costcalc.architecture.head import VocabularyHead
 from costcalc.architecture.norm import RMSNorm
 
 
@@ -28,9 +28,9 @@ def test_what_is_no_size(size):
 
 @pytest.mark.parametrize("flag", [0, 1, "true", "no", None, 1.0])
 def test_a_flag_is_true_or_false_and_nothing_like_it(flag):
-    assert Head(bias=True).bias is True
+    assert VocabularyHead(bias=True).bias is True
     with pytest.raises(ValidationError):
-        Head(bias=flag)
+        VocabularyHead(bias=flag)
 
 
 @pytest.mark.parametrize("name", ["local", "Local_2", "_x", "a-b", "a" * 60])

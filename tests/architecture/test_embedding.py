@@ -1,12 +1,19 @@
 from costcalc.architecture.embedding import Embedding
-from costcalc.architecture.places import DECODER, At
-from costcalc.inventory import Matmul, Tokens, Weight
+from costcalc.architecture.norm import LayerNorm
+from costcalc.architecture.places import DECODER, SOURCE, At
+from costcalc.architecture.positions import LearnedPositions, NoPositions
+from costcalc.inventory import Matmul, Memory, Tokens, Weight
 
 PROJECTION = "decoder.embedding_projection"
 
 
-def records(embedding):
-    return list(embedding.records(At("decoder"), 13, DECODER, vocab_size=19))
+TYPES = {"token_types": 3, "norm": LayerNorm()}
+NOWHERE, LEARNED = NoPositions(), LearnedPositions(length=11)
+
+
+def records(embedding, positions=NOWHERE, **changed):
+    asked = {"at": At("decoder"), "d_model": 13, "stream": DECODER, "positions": positions, "vocab_size": 19, **changed}
+    return list(embedding.records(**asked))
 
 
 def test_a_vocabulary_table_is_looked_up_so_it_takes_no_matmul():
@@ -28,6 +35,54 @@ def test_the_projection_may_have_a_bias():
 def test_only_a_projection_has_a_bias(refusal):
     error = refusal(embedding={"bias": True})
     assert str(error) == "`bias` belongs to a projection, which needs a `width`"
+    assert error.where == ("embedding",)
+
+
+def test_positions_types_and_a_norm_are_added_in_this_order():
+    """BERT's: V·D + length·D + types·D + 2·D."""
+    assert records(Embedding(**TYPES), LEARNED) == [
+        Weight("decoder.embedding", {"V": 19, "D": 13}, table=True),
+        Weight("decoder.positions", {"length": 11, "D": 13}, table=True),
+        Weight("decoder.token_types", {"token_types": 3, "D": 13}, table=True),
+        Weight("decoder.embedding_norm", {"D": 13}),
+        Weight("decoder.embedding_norm_bias", {"D": 13}),
+    ]
+
+
+def test_a_projection_stands_before_them_or_after():
+    """OPT-350m's positions have the model's width, ALBERT's and ELECTRA's the table's."""
+    before = records(Embedding(width=7, **TYPES), LEARNED)
+    assert [(r.path.removeprefix("decoder."), tuple(r.axes)) for r in before] == [
+        ("embedding", ("V", "W")),
+        ("embedding_projection", ("W", "D")),
+        ("embedding_projection", ("B·T", "W", "D")),
+        ("positions", ("length", "D")),
+        ("token_types", ("token_types", "D")),
+        ("embedding_norm", ("D",)),
+        ("embedding_norm_bias", ("D",)),
+    ]
+    after = records(Embedding(width=7, project="after", **TYPES), LEARNED)
+    assert [(r.path.removeprefix("decoder."), tuple(r.axes)) for r in after] == [
+        ("embedding", ("V", "W")),
+        ("positions", ("length", "W")),
+        ("token_types", ("token_types", "W")),
+        ("embedding_norm", ("W",)),
+        ("embedding_norm_bias", ("W",)),
+        ("embedding_projection", ("W", "D")),
+        ("embedding_projection", ("B·T", "W", "D")),
+    ]
+
+
+def test_where_another_stacks_table_is_looked_up_only_the_rest_is_held():
+    shared = records(Embedding(width=7, **TYPES), LEARNED, at=At("encoder"), stream=SOURCE, vocab_size=None)
+    whole = records(Embedding(width=7, **TYPES), LEARNED, at=At("encoder"), stream=SOURCE)
+    assert shared == whole[1:]
+    assert shared[1].axes["B·M"] == Memory(once=True)
+
+
+def test_only_a_projection_stands_somewhere(refusal):
+    error = refusal(embedding={"project": "after"})
+    assert str(error) == "`project` says where the projection stands, which needs a `width`"
     assert error.where == ("embedding",)
 
 

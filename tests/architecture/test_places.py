@@ -1,7 +1,18 @@
 import pytest
 
-from costcalc.architecture.places import DECODER, At, Stream
-from costcalc.inventory import Cached, Context, Matmul, Memory, Pairs, Tokens, Weight
+from costcalc.architecture.places import CROSS, DECODER, ENCODER, SOURCE, At
+from costcalc.inventory import (
+    Asking,
+    Cached,
+    Context,
+    CrossPairs,
+    Matmul,
+    Memory,
+    MemoryPairs,
+    Pairs,
+    Tokens,
+    Weight,
+)
 
 AT = At("decoder.layers", times=3)
 
@@ -45,19 +56,41 @@ def test_the_core_of_an_attention_multiplies_by_no_weight():
 def test_a_cache_is_made_at_its_place():
     axes = {"B·S": Context(), "K": 2, "H": 5}
     assert AT.cached("k_cache", axes) == Cached("decoder.layers.k_cache", axes, times=3)
+    assert AT.cached("k_cache", axes, kind="cross").kind == "cross"
+
+
+def test_layers_that_share_their_weights_hold_them_once_and_do_the_rest_each():
+    shared = At("encoder.layers", times=3, shared=True)
+    assert shared.under("attention") == At("encoder.layers.attention", times=3, shared=True)
+    assert shared.weight("norm", {"D": 13}).times == 1
+    weight, matmul, bias = shared.linear("q", Tokens(), {"D": 13}, {"N": 6}, bias=True)
+    assert (weight.times, matmul.times, bias.times) == (1, 3, 1)
+    assert (shared.core("scores", {"N": 6}).times, shared.cached("k_cache", {"K": 2}).times) == (3, 3)
 
 
 def test_a_decoder_looks_back_over_its_new_tokens_and_keeps_them():
-    assert (DECODER.rows, DECODER.causal, DECODER.held) == (Tokens(), True, True)
+    assert (DECODER.rows, DECODER.key_rows, DECODER.cache) == (Tokens(), Tokens(), "kv")
     assert DECODER.pairs(7) == Pairs(window=7, causal=True)
     assert DECODER.pairs(None) == Pairs()
-    assert DECODER.context(7) == Context(window=7)
+    assert DECODER.held(7) == Context(window=7)
+
+
+def test_an_encoder_alone_looks_both_ways_and_keeps_nothing():
+    assert (ENCODER.rows, ENCODER.key_rows, ENCODER.held) == (Tokens(), Tokens(), None)
+    assert ENCODER.pairs(7) == Pairs(window=7, causal=False)
+
+
+def test_the_encoder_of_a_pair_runs_over_the_memory_once():
+    once = Memory(once=True)
+    assert (SOURCE.rows, SOURCE.key_rows, SOURCE.held) == (once, once, None)
+    assert SOURCE.pairs(7) == MemoryPairs(window=7)
+
+
+def test_cross_attention_asks_the_memory_and_keeps_its_keys():
+    assert (CROSS.rows, CROSS.key_rows, CROSS.cache) == (Asking(), Memory(once=True), "cross")
+    assert (CROSS.pairs(None), CROSS.held(None)) == (CrossPairs(), Memory())
 
 
 def test_a_stream_is_frozen():
     with pytest.raises(AttributeError):
-        DECODER.causal = False
-
-
-def test_a_stream_without_a_mask_looks_both_ways():
-    assert Stream(rows=Tokens(), causal=False, held=False).pairs(None) == Pairs(causal=False)
+        DECODER.cache = "cross"

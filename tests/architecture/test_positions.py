@@ -4,9 +4,11 @@ from pydantic import TypeAdapter, ValidationError
 import costcalc
 from costcalc.architecture.places import At
 from costcalc.architecture.positions import (
+    AlibiPositions,
     LearnedPositions,
     NoPositions,
     Positions,
+    RelativePositions,
     RotaryPositions,
     SinusoidalPositions,
 )
@@ -27,10 +29,14 @@ TABLE = Weight("decoder.positions", {"length": 11, "D": 13}, table=True)
         (SinusoidalPositions(stored="buffer", length=11), [TABLE._replace(role="buffer")]),
         (RotaryPositions(), []),
         (RotaryPositions(theta=5e5, rotary_dim=4), []),
+        (LearnedPositions(length=11, offset=2), [TABLE]),
+        (RelativePositions(), []),
+        (RelativePositions(per_layer=True), []),
+        (AlibiPositions(), []),
     ],
 )
 def test_what_positions_hold(positions, records):
-    assert list(positions.records(AT, 13)) == records
+    assert list(positions.records(AT, {"D": 13})) == records
 
 
 @pytest.mark.parametrize(
@@ -40,6 +46,8 @@ def test_what_positions_hold(positions, records):
         (LearnedPositions(length=11), True),
         (SinusoidalPositions(), True),
         (RotaryPositions(), False),
+        (RelativePositions(), False),
+        (AlibiPositions(), False),
     ],
 )
 def test_tables_are_added_below_the_layers_and_rotations_happen_inside_them(positions, added):
@@ -56,6 +64,10 @@ def test_tables_are_added_below_the_layers_and_rotations_happen_inside_them(posi
         (SinusoidalPositions(stored="buffer", length=11), "sinusoidal, stored (buffer)"),
         (RotaryPositions(), "RoPE, theta 10,000"),
         (RotaryPositions(theta=5e5, rotary_dim=32), "RoPE, theta 500,000, 32 numbers of each head"),
+        (LearnedPositions(length=514, offset=2), "learned, 514 rows, 2 of them unused"),
+        (RelativePositions(), "relative, 32 buckets"),
+        (RelativePositions(per_layer=True), "relative, 32 buckets in each layer"),
+        (AlibiPositions(), "ALiBi"),
     ],
 )
 def test_one_line_for_a_reader(positions, text):
@@ -92,13 +104,15 @@ def test_theta_may_be_written_as_a_whole_number():
         ({"kind": "learned", "length": 11}, LearnedPositions(length=11)),
         ({"kind": "sinusoidal"}, SinusoidalPositions(stored="no")),
         ({"kind": "rope"}, RotaryPositions(theta=10_000.0, rotary_dim=None)),
+        ({"kind": "relative"}, RelativePositions(buckets=32, max_distance=128, per_layer=False)),
+        ({"kind": "alibi"}, AlibiPositions(max_bias=8.0, slope_scale=1.0)),
     ],
 )
 def test_the_kind_picks_the_positions(written, positions):
     assert TypeAdapter(Positions).validate_python(written) == positions
 
 
-@pytest.mark.parametrize("written", [{"kind": "learned"}, {"kind": "rope", "length": 11}, {"kind": "alibi"}])
+@pytest.mark.parametrize("written", [{"kind": "learned"}, {"kind": "rope", "length": 11}, {"kind": "xpos"}])
 def test_positions_that_are_refused(written):
     with pytest.raises(ValidationError):
         TypeAdapter(Positions).validate_python(written)
@@ -114,3 +128,28 @@ def test_a_stored_table_of_sinusoids_is_held_by_the_model():
         counted = costcalc.parameters(costcalc.load({**spec, "positions": positions, "layers": layers}))
         counts[stored] = (counted.total, counted.trainable, counted.buffers)
     assert counts == {"no": (1_456, 1_456, 0), "frozen": (1_599, 1_456, 0), "buffer": (1_456, 1_456, 143)}
+
+
+def test_a_table_of_biases_has_a_column_for_each_head():
+    """32·N for T5, here 7·6 = 42."""
+    assert list(RelativePositions(buckets=7).bias_records(AT, 6)) == [
+        Weight("decoder.positions", {"buckets": 7, "N": 6}, table=True)
+    ]
+
+
+def test_rows_that_no_position_uses_are_held_but_not_reached():
+    assert (LearnedPositions(length=514, offset=2).rows, LearnedPositions(length=514).rows) == (512, 514)
+
+
+@pytest.mark.parametrize(
+    ("positions", "message"),
+    [
+        ({"kind": "learned", "length": 11, "offset": 11}, "offset 11 leaves no row of 11"),
+        ({"kind": "relative", "buckets": 3}, "buckets 3 are fewer than 4"),
+        ({"kind": "relative", "max_distance": 16}, "max_distance 16 is not above half the 32 buckets"),
+    ],
+)
+def test_positions_that_cannot_be(refusal, positions, message):
+    error = refusal(positions=positions)
+    assert str(error) == message
+    assert error.where == ("decoder", "positions")

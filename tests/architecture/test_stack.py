@@ -7,7 +7,8 @@ from costcalc.architecture.component import RuleError
 from costcalc.architecture.feed_forward import Dense
 from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.places import DECODER
-from costcalc.architecture.positions import LearnedPositions, RotaryPositions
+from costcalc.architecture.positions import LearnedPositions, RelativePositions, RotaryPositions
+from costcalc.inventory import Weight
 
 ATTENTION = GroupedQuery(heads=6, kv_heads=2, head_dim=5)
 
@@ -54,6 +55,9 @@ OTHER = {
     "positions": RotaryPositions(),
     "attention": None,
     "feed_forward": Dense(d_ff=41),
+    "cross_attention": ATTENTION,
+    "attention_norm": False,
+    "share_weights": True,
 }
 
 
@@ -143,12 +147,6 @@ def test_a_final_norm_is_there_unless_the_last_layer_ends_in_one(final_norm, las
     groups, _ = made.groups("decoder")
     paths = [record.path for record in made.records("decoder", groups, 13, DECODER)]
     assert ("decoder.final_norm" in paths) is has
-
-
-def test_a_position_table_comes_below_the_layers():
-    made = stack(layer(positions=LearnedPositions(length=11)), positions=LearnedPositions(length=11))
-    first = next(made.records("decoder", made.groups("decoder")[0], 13, DECODER))
-    assert (first.path, first.axes, first.table) == ("decoder.positions", {"length": 11, "D": 13}, True)
 
 
 def test_rotations_leave_nothing_below_the_layers():
@@ -251,3 +249,72 @@ def test_what_is_no_entry(entry):
 def test_without_positions_a_stack_and_its_layers_have_none():
     stack = Stack(norm=RMSNorm(), layers=(Block(norm=RMSNorm(), feed_forward=Dense(d_ff=37)),))
     assert stack.positions.kind == stack.layers[0].positions.kind == "none"
+
+
+RELATIVE, PER_LAYER = RelativePositions(buckets=7), RelativePositions(buckets=7, per_layer=True)
+
+
+def relative_tables(made):
+    records = made.records("decoder", made.groups("decoder")[0], 13, DECODER)
+    return [(r.path, r.axes, r.times) for r in records if r.path.endswith("positions")]
+
+
+def test_relative_positions_have_one_table_for_all_layers_of_a_stack():
+    """T5's: buckets x N, here 7 x 6, whatever the layers; those without relative positions use none of it."""
+    made = stack(layer(positions=RELATIVE, repeat=3), layer(), positions=RELATIVE)
+    made.check(("decoder",), 13)
+    assert relative_tables(made) == [("decoder.positions", {"buckets": 7, "N": 6}, 1)]
+
+
+def test_or_one_in_each_layer():
+    """UMT5's: the layers may differ then."""
+    wide = layer(positions=PER_LAYER, attention=GroupedQuery(heads=10, kv_heads=2, head_dim=5))
+    made = stack(layer(positions=PER_LAYER, repeat=3), wide, positions=PER_LAYER)
+    made.check(("decoder",), 13)
+    assert relative_tables(made) == [
+        ("decoder.layers.0.positions", {"buckets": 7, "N": 6}, 3),
+        ("decoder.layers.3.positions", {"buckets": 7, "N": 10}, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        (
+            [layer(positions=RELATIVE), layer(positions=RELATIVE, attention=GroupedQuery(heads=10, head_dim=5))],
+            "one table of relative positions is for layers of 6 and 10 heads",
+        ),
+        ([layer()], "one table of relative positions is for no layer with attention"),
+        ([layer(positions=RELATIVE, attention=None)], "one table of relative positions is for no layer with attention"),
+    ],
+)
+def test_one_table_needs_one_number_of_heads(layers, message):
+    with pytest.raises(RuleError) as caught:
+        stack(*layers, positions=RELATIVE).check(("decoder",), 13)
+    assert (str(caught.value), caught.value.where) == (message, ("decoder", "positions"))
+    assert caught.value.hint == "write `per_layer: true`, or the same heads everywhere"
+
+
+@pytest.mark.parametrize("positions", [RelativePositions(buckets=11), RotaryPositions(), None])
+def test_a_layer_has_no_one_table_of_its_own(positions):
+    fields = {} if positions is None else {"positions": positions}
+    with pytest.raises(RuleError) as caught:
+        stack(layer(), layer(positions=RELATIVE), **fields).check(("decoder",), 13)
+    assert str(caught.value) == "relative positions have one table for all layers"
+    assert caught.value.where == ("decoder", "layers", 1, "positions")
+
+
+def test_layers_that_share_their_weights_hold_one_set():
+    """ALBERT: parameters once, products and caches for each layer."""
+    made = stack(layer(repeat=3, share_weights=True))
+    groups, layout = made.groups("decoder")
+    assert layout == ("decoder.layers",) * 3
+    records = [r for r in made.records("decoder", groups, 13, DECODER) if r.path.startswith("decoder.layers")]
+    assert {r.times for r in records if type(r) is Weight} == {1}
+    assert {r.times for r in records if type(r) is not Weight} == {3}
+
+
+def test_equal_layers_of_two_names_share_two_sets():
+    named = [layer(repeat=3, share_weights=True, name=name) for name in ("first", "second")]
+    groups, _ = stack(*named).groups("decoder")
+    assert [(g.path, g.times) for g in groups] == [("decoder.layers.first", 3), ("decoder.layers.second", 3)]

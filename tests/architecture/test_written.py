@@ -234,11 +234,25 @@ def test_layers_at_the_top_and_a_decoder_are_one_too_many():
     assert (caught.value.where, caught.value.hint) == (("layers",), "write one of the two")
 
 
-def test_an_encoder_is_refused_and_not_left_out():
-    with pytest.raises(RuleError) as caught:
-        full_form({"encoder": {}, "decoder": {"layers": []}})
-    assert str(caught.value) == "only decoders are read so far"
-    assert (caught.value.where, caught.value.hint) == (("encoder",), "describe the `decoder:` alone")
+def test_defaults_at_the_top_are_for_both_stacks():
+    layers = [{"attention": {"heads": 6, "head_dim": 5}}]
+    stacks = {"encoder": {"layers": layers}, "decoder": {"positions": "none", "layers": layers}}
+    full = full_form({"norm": "rmsnorm", "positions": "relative", **stacks})
+    assert full["encoder"]["positions"] == full["encoder"]["layers"][0]["positions"] == {"kind": "relative"}
+    assert full["decoder"]["positions"] == full["decoder"]["layers"][0]["positions"] == {"kind": "none"}
+    assert full["encoder"]["norm"] == full["decoder"]["norm"] == {"kind": "rmsnorm"}
+
+
+def test_a_transform_ends_in_the_norm_that_stands_at_the_top_unless_it_has_its_own():
+    for head, norm in (
+        ({"transform": True}, {"kind": "layernorm"}),
+        ({"transform": True, "norm": "rmsnorm"}, {"kind": "rmsnorm"}),
+        ({"transform": True, "norm": None}, None),
+    ):
+        full = full_form({"norm": "layernorm", "head": head, "encoder": {"layers": []}})
+        assert full["head"] == {"kind": "vocabulary", "transform": True, "norm": norm}
+    assert full_form({"norm": "layernorm", "head": {"bias": True}})["head"] == {"kind": "vocabulary", "bias": True}
+    assert full_form({"norm": "layernorm", "head": "none"})["head"] == {"kind": "none"}
 
 
 @pytest.mark.parametrize("block", [7, "pre", [], False])

@@ -6,8 +6,20 @@ from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.attention.grouped_query import PerHeadNorm, ProjectionNorm
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.norm import LayerNorm, RMSNorm
-from costcalc.architecture.places import DECODER, At, Stream
-from costcalc.inventory import Cached, Context, Matmul, Pairs, Tokens, Weight, Workload
+from costcalc.architecture.places import CROSS, DECODER, ENCODER, SOURCE, At
+from costcalc.inventory import (
+    Asking,
+    Cached,
+    Context,
+    CrossPairs,
+    Matmul,
+    Memory,
+    MemoryPairs,
+    Pairs,
+    Tokens,
+    Weight,
+    Workload,
+)
 
 AT = At("decoder.layers.attention", times=3)
 Q, K, V, OUTPUT, SCORES, VALUES = (
@@ -126,9 +138,34 @@ def test_a_window_limits_pairs_and_cache_and_no_weight():
 
 
 def test_a_stream_that_is_not_held_has_no_cache_and_may_look_both_ways():
-    seen = records(PLAIN, stream=Stream(rows=Tokens(), causal=False, held=False))
+    seen = records(PLAIN, stream=ENCODER)
     assert not [r for r in seen if type(r) is Cached]
     assert [r.axes["B·P"] for r in seen if "B·P" in r.axes] == [Pairs(causal=False)] * 2
+
+
+def test_cross_attention_has_the_same_weights_and_asks_other_rows():
+    """Keys and values of B x M rows, once and kept; queries of B x T rows; B x T x M pairs."""
+    crossed = records(PLAIN, stream=CROSS)
+    assert [r for r in crossed if type(r) is Weight] == [r for r in records(PLAIN) if type(r) is Weight]
+    once, pairs = {"B·M": Memory(once=True)}, {"B·T·M": CrossPairs(), "N": 6, "H": 5}
+    assert [r for r in crossed if type(r) is not Weight] == [
+        Matmul(Q, {"B·T": Asking(), "D": 13, **QUERIES}, times=3, of=Q),
+        Matmul(K, {**once, "D": 13, **KEYS}, times=3, of=K),
+        Matmul(V, {**once, "D": 13, **KEYS}, times=3, of=V),
+        Matmul(SCORES, pairs, times=3, role="scores"),
+        Matmul(VALUES, pairs, times=3, role="values"),
+        Cached(f"{K}_cache", {"B·M": Memory(), **KEYS}, times=3, kind="cross"),
+        Cached(f"{V}_cache", {"B·M": Memory(), **KEYS}, times=3, kind="cross"),
+        Matmul(OUTPUT, {"B·T": Asking(), **QUERIES, "D": 13}, times=3, of=OUTPUT),
+    ]
+
+
+def test_the_encoder_of_a_pair_asks_the_memory_of_itself():
+    windowed = records(PLAIN.model_copy(update={"window": 7}), stream=SOURCE)
+    assert not [r for r in windowed if type(r) is Cached]
+    rows = [r.axes["B·M"] for r in windowed if "B·M" in r.axes]
+    assert rows == [Memory(once=True)] * 4
+    assert [r.axes["B·M·M"] for r in windowed if "B·M·M" in r.axes] == [MemoryPairs(window=7)] * 2
 
 
 def test_head_dim_and_kv_heads_follow_from_what_is_written():
