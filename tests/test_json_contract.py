@@ -184,7 +184,8 @@ def test_presets_and_schema_say_which_schema_they_are(output):
 # The later commands, word for word as well; lists of many entries show the first ones.
 LATER = r"""
 $ costcalc attention gpt2 --contexts 1k --json
-{"schema": "costcalc.attention/1", "costcalc_version": "0.1.0", "model": "gpt2", "counting": "attended", "dtype": "bf16",
+{"schema": "costcalc.attention/1", "costcalc_version": "0.1.0", "model": "gpt2", "counting": "attended",
+ "memory_tokens": 0, "dtype": "bf16",
  "contexts": [{"context": 1024, "next_token_forward_flops": 284812800, "next_token_attention_flops": 37748736,
                "next_token_weight_flops": 247064064, "sequence_forward_flops": 272339828736,
                "sequence_attention_flops": 19346227200, "sequence_weight_flops": 252993601536,
@@ -194,6 +195,7 @@ $ costcalc attention gpt2 --contexts 1k --json
 
 $ costcalc train gpt2 --tokens 1M --json
 {"schema": "costcalc.train/1", "costcalc_version": "0.1.0", "model": "gpt2", "tokens": 1000000, "seq_len": 1024,
+ "memory_tokens": 0,
  "sequences": 976, "tokens_of_a_shorter_sequence": 576, "train_flops": 797856322977792,
  "conventions": [{"name": "exact_attended", "status": "exact", "train_flops": 797856322977792,
                   "weight_flops": 741192192000000, "attention_flops": 56664130977792, "ratio_to_exact": 1.0,
@@ -208,7 +210,7 @@ $ costcalc weights gpt2 --memory 1GB --bits 3 --json
              {"format": "fp64", "bits_per_weight": 64.0, "weight_bytes": 995518464, "left_bytes": 4481536, "status": "exact"}, ...]}
 
 $ costcalc fits gpt2 --memory 1GB --json
-{"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "kv_dtype": "bf16", "weights": "bf16",
+{"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "memory_tokens": 0, "kv_dtype": "bf16", "weights": "bf16",
  "memory_bytes": 1000000000, "blocks": null, "block_size": 16, "window_slots": 0, "reserve_bytes": 0, "weight_bytes": 248879616,
  "pool_bytes": 751120384, "fits": true,
  "architectural": {"bytes_per_conversation": 37748736, "conversations": 19, "bytes_of_conversations": 717225984, "concurrency": 19.897895, "longest_context": 20375},
@@ -216,7 +218,7 @@ $ costcalc fits gpt2 --memory 1GB --json
  "note": "gpt2: the KV cache, not the weights, limits how many users fit: one more would make 720.00 MiB of cache beside 237.35 MiB of weights; gpt2: the memory would hold more tokens than its context_length of 1,024; blocks is null: the memory is given in bytes"}
 
 $ costcalc fits gpt2 --blocks 64 --window-slots all --json
-{"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "kv_dtype": "bf16", "weights": null,
+{"schema": "costcalc.fits/1", "costcalc_version": "0.1.0", "model": "gpt2", "context": 1024, "memory_tokens": 0, "kv_dtype": "bf16", "weights": null,
  "memory_bytes": null, "blocks": 64, "block_size": 16, "window_slots": null, "reserve_bytes": 0, "weight_bytes": null,
  "pool_bytes": 37748736, "fits": true,
  "architectural": {"bytes_per_conversation": 37748736, "conversations": 1, "bytes_of_conversations": 37748736, "concurrency": 1.0, "longest_context": 1024},

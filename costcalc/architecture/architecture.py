@@ -67,8 +67,8 @@ class Architecture(Component):
     share_embeddings: Flag = False
     head: Head = VocabularyHead()
     pooler: Flag = False
-    encoder: Stack | None = None
     decoder: Stack | None = None
+    encoder: Stack | None = None
 
     @model_validator(mode="before")
     @classmethod

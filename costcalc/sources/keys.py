@@ -33,9 +33,11 @@ def kinds_at(where: Where) -> list[str]:
 
 
 def homes_of(key: str) -> list[str]:
-    """The places that have a key of this name, such as 'attention' for `heads`."""
-    places = _places(Architecture, "the top level")
-    return list(dict.fromkeys(home for home, cls in places if key in cls.model_fields))
+    """The places that have a key of this name, such as 'attention' for `heads`; of equal ones the first."""
+    first: dict[type[BaseModel], str] = {}
+    for home, cls in _places(Architecture, "the top level"):
+        first.setdefault(cls, home)  # cross-attention is written as attention is, an encoder as a decoder
+    return list(dict.fromkeys(home for cls, home in first.items() if key in cls.model_fields))
 
 
 def written_paths(where: Where) -> Iterator[Where]:

@@ -1,6 +1,7 @@
 """A decoder on different primes, and inventories made of it."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,18 @@ WRITTEN = {
     "norm": "rmsnorm",
     "layers": [{"repeat": 3, "attention": ATTENTION, "feed_forward": {"d_ff": 37}}],
 }
+
+
+@pytest.fixture
+def readable():
+    """readable(inventory, workload) -> as it can be asked: 23 encoder tokens if it reads any, a past if it has one."""
+
+    def ask(inventory, workload):
+        memory = 23 if inventory.takes_memory else 0
+        past = workload.past_tokens if inventory.has_cache else 0
+        return replace(workload, memory_tokens=memory, past_tokens=past)
+
+    return ask
 
 
 @pytest.fixture

@@ -33,8 +33,8 @@ def test_attention_worked_out(small):
 
 
 def test_the_two_passes_of_a_context():
-    assert passes(11, "attended") == (Workload(new_tokens=1, past_tokens=10), Workload(new_tokens=11))
-    assert passes(1, "rectangle") == (Workload(counting="rectangle"), Workload(counting="rectangle"))
+    assert passes(11) == (Workload(new_tokens=1, past_tokens=10), Workload(new_tokens=11))
+    assert passes(1, counting="rectangle") == (Workload(counting="rectangle"), Workload(counting="rectangle"))
 
 
 def test_counting_changes_the_sequence_only(small):
@@ -89,7 +89,7 @@ def test_published_score_matrices():
 def by_trying(inventory, share, of, counting, *, until=400):
     """The first context from 1 on at which it holds."""
     for context in range(1, until):
-        counted = flops(inventory, passes(context, counting)[of == "sequence"])
+        counted = flops(inventory, passes(context, counting=counting)[of == "sequence"])
         if counted.attention >= SHARES[share][0] / SHARES[share][1] * counted.weights:
             return context
     return None

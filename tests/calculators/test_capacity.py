@@ -6,7 +6,8 @@ from costcalc import load
 from costcalc.calculators.capacity import LEDGER, PAGING, Paging, capacity, ledger, paged, pool_of_blocks
 from costcalc.calculators.figure import MODELLED, given
 from costcalc.calculators.kv_cache import kv_cache
-from costcalc.inventory import Cached, Context, Inventory, Memory, PagedContext
+from costcalc.errors import CostcalcError
+from costcalc.inventory import Cached, Context, Inventory, Memory, PagedContext, PagedMemory
 
 ATTENTION = {"heads": 6, "kv_heads": 2, "head_dim": 5}
 WHOLE = {"repeat": 3, "name": "whole", "attention": ATTENTION}
@@ -175,14 +176,37 @@ def test_paging_worked_out(small):
     assert capacity(windowed, pool(0), 99, dtype="bf16", paging=whole).conversation.value == 12_000  # 25 blocks
 
 
+CROSS = Cached("x", {"B·M": Memory(), "K": 2, "H": 5}, kind="cross")
+
+
 def test_what_does_not_grow_with_the_text_is_not_paged():
-    cross = Cached("x", {"B·M": Memory(), "K": 2, "H": 5}, kind="cross")
-    inventory = Inventory((STATE, cross), {})
+    inventory = Inventory((STATE,), {})
     assert paged(inventory, Paging()) == inventory
     assert paged(Inventory((STATE._replace(kind="kv"),), {}), Paging(5, 2)).records[0].axes == {
         "B": PagedContext(5, 1, 2),
         "D": 13,
     }
+
+
+def test_encoder_tokens_are_set_aside_in_blocks_as_well():
+    """M = 23 tokens take two blocks of 16: 2 x 16 x 2 x 5 numbers of 2 bytes."""
+    record = paged(Inventory((CROSS,), {}), Paging(16, 5)).records[0]
+    assert record.axes == {"B·M": PagedMemory(16), "K": 2, "H": 5}
+    found = capacity(Inventory((CROSS,), {}), pool(1_000), 11, dtype="bf16", memory_tokens=23, paging=Paging(16))
+    assert (found.conversation.value, found.conversations.value) == (640, 1)
+    assert capacity(Inventory((CROSS,), {}), pool(1_000), 11, dtype="bf16", memory_tokens=23).conversation.value == 460
+
+
+@pytest.mark.parametrize(
+    ("inventory", "why"),
+    [
+        (Inventory((CROSS,), {}), "hold decoder tokens or encoder tokens"),
+        (Inventory((), {"encoder": ("encoder.layers",)}), "are not for an encoder, which has none"),
+    ],
+)
+def test_blocks_say_nothing_where_they_hold_different_things_or_none(inventory, why):
+    with pytest.raises(CostcalcError, match=f"^blocks of a cache {why}$"):
+        pool_of_blocks(inventory, 7, paging=Paging(), dtype="bf16")
 
 
 def test_blocks_of_an_engine(small):

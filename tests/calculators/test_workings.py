@@ -121,18 +121,21 @@ def fields(answer, keys):
 @pytest.mark.parametrize(
     "inventory", [*preset_names(), EVERYTHING, NOTHING], ids=lambda x: x if isinstance(x, str) else ""
 )
-def test_workings_come_to_what_the_calculators_say(inventory):
+def test_workings_come_to_what_the_calculators_say(readable, inventory):
     inventory = load(inventory).inventory if isinstance(inventory, str) else inventory
     counted = parameters(inventory)
     said = checked(parameter_figures(inventory))
     assert said.pop("looked_up_parameters") == counted.active - counted.active_without_input_table
     assert said == fields(counted, PARAMETERS)
-    for workload in WORKLOADS:
+    for workload in [readable(inventory, each) for each in WORKLOADS]:
         assert checked(flop_figures(inventory, workload)) == fields(flops(inventory, workload), FLOPS)
+    if not inventory.has_cache:
+        return
     for dtype in DTYPES:
         for context, batch in ((1, 1), (11, 3), (8_191, 1)):
-            cache = kv_cache(inventory, context, batch=batch, memory_tokens=23, dtype=dtype)
-            figures = cache_figures(inventory, context, batch=batch, memory_tokens=23, dtype=dtype)
+            memory = readable(inventory, Workload()).memory_tokens
+            cache = kv_cache(inventory, context, batch=batch, memory_tokens=memory, dtype=dtype)
+            figures = cache_figures(inventory, context, batch=batch, memory_tokens=memory, dtype=dtype)
             assert checked(figures) == fields(cache, CACHE)
 
 
@@ -310,10 +313,11 @@ def test_the_formulas_of_a_cache():
 )
 @pytest.mark.parametrize("dtype", ["bf16", "fp32", "q8_0"])
 @pytest.mark.parametrize("prefix", ["", "engine_"])
-def test_every_mixture_of_kinds_and_dtypes(records, dtype, prefix):
+def test_every_mixture_of_kinds_and_dtypes(readable, records, dtype, prefix):
     inventory = Inventory(records, {})
-    said = checked(cache_figures(inventory, 11, batch=3, memory_tokens=23, dtype=dtype, prefix=prefix))
-    cache = kv_cache(inventory, 11, batch=3, memory_tokens=23, dtype=dtype)
+    memory = readable(inventory, Workload()).memory_tokens
+    said = checked(cache_figures(inventory, 11, batch=3, memory_tokens=memory, dtype=dtype, prefix=prefix))
+    cache = kv_cache(inventory, 11, batch=3, memory_tokens=memory, dtype=dtype)
     assert said == {f"{prefix}{name}": value for name, value in fields(cache, CACHE).items()}
 
 

@@ -42,6 +42,7 @@ def test_the_json(asked, tiny):
         "schema": "costcalc.attention/1",
         "model": "tiny",
         "counting": "attended",
+        "memory_tokens": 0,
         "dtype": "bf16",
         "contexts": [
             {

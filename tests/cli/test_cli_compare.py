@@ -75,7 +75,9 @@ class TestColumns:
 
     def test_three_published_models(self, compared):
         data = compared("gpt2", "7b", "8b")
-        assert list(data) == ["schema", "costcalc_version", "baseline", "context", "dtype", "models", "ratios", "note"]
+        keys = ["schema", "costcalc_version", "baseline", "context", "memory_tokens", "dtype", "models", "ratios"]
+        assert list(data) == [*keys, "note"]
+        assert data["memory_tokens"] == 0
         assert (data["schema"], data["baseline"], data["context"], data["dtype"]) == (
             "costcalc.compare/1",
             "gpt2",

@@ -165,7 +165,7 @@ def figures_of(model, *, batch, counting="attended"):
     )
     known = explaining._known(architecture, question)
     asked = asked_of_memory("80GB", None, "1GB", "q4_k_m", "q8_0", "17", "5")
-    known.update(fit_figures(fit_of(architecture, 5_003, asked)))
+    known.update(fit_figures(fit_of(architecture, 5_003, 0, asked)))
     step = explaining._known(
         architecture, explaining.Question(Workload(batch, 1, 4_099), 7, "bf16", None, weight_format("int4"), None)
     )

@@ -8,14 +8,18 @@ import pytest
 
 from costcalc.expression import symbols
 from costcalc.inventory import (
+    Asking,
     Context,
     CrossPairs,
     Extent,
     Logits,
     Memory,
+    MemoryPairs,
     PagedContext,
+    PagedMemory,
     Pairs,
     Routed,
+    Sequences,
     Tokens,
     Workload,
     smaller,
@@ -83,6 +87,46 @@ def test_without_a_causal_mask_every_query_meets_every_key(counting):
     for past, new in SMALL_PASSES:
         workload = Workload(new_tokens=new, past_tokens=past, counting=counting)
         assert Pairs(causal=False).of(workload) == new * (past + new)
+
+
+def around(tokens, window):
+    """Every query looks window // 2 places to either side, and at itself."""
+    return sum(abs(query - key) <= window // 2 for query in range(tokens) for key in range(tokens))
+
+
+@pytest.mark.parametrize("window", LIMITS)
+def test_a_window_that_looks_both_ways_is_that_of_a_loop(window):
+    for tokens in range(1, 17):
+        assert Pairs(window=window, causal=False).of(Workload(new_tokens=tokens)) == around(tokens, window)
+        assert MemoryPairs(window=window).of(Workload(memory_tokens=tokens)) == around(tokens, window)
+
+
+def test_a_window_that_looks_both_ways_worked_out():
+    # 11 tokens, 2 places either side: 5 x 11 less 2 + 1 at either end = 49; ModernBERT's 128 at 512: 512·129 - 64·65
+    assert Pairs(window=5, causal=False).of(Workload(new_tokens=11)) == 49
+    assert Pairs(window=128, causal=False).of(Workload(new_tokens=512)) == 61_888
+    assert Pairs(window=128, causal=False).of(Workload(new_tokens=512, counting="rectangle")) == 512 * 512
+
+
+def test_pairs_among_encoder_tokens_are_looked_at_once():
+    assert MemoryPairs().of(Workload(batch=3, new_tokens=11, memory_tokens=7)) == 3 * 7 * 7
+    assert MemoryPairs().of(Workload(batch=3, past_tokens=11, memory_tokens=7)) == 0
+    assert MemoryPairs(window=5).of(Workload(memory_tokens=7, counting="rectangle")) == 7 * 7
+
+
+def test_new_tokens_ask_only_where_there_is_a_memory():
+    assert Asking().of(Workload(batch=3, new_tokens=11, memory_tokens=7)) == 33
+    assert Asking().of(Workload(batch=3, past_tokens=5, memory_tokens=7)) == 3
+    assert Asking().of(Workload(batch=3, new_tokens=11)) == 0
+
+
+def test_a_pooler_reads_one_row_of_a_sequence():
+    assert Sequences().of(Workload(batch=3, new_tokens=11)) == 3
+
+
+@pytest.mark.parametrize(("memory", "tokens"), [(0, 0), (1, 16), (16, 16), (17, 32)])
+def test_blocks_of_encoder_tokens(memory, tokens):
+    assert PagedMemory(16).of(Workload(batch=3, memory_tokens=memory)) == 3 * tokens
 
 
 def test_pairs_in_closed_form():
@@ -288,6 +332,7 @@ EXTENTS = [
     *(Tokens(), Logits(), Routed(2), Memory(), Memory(once=True), CrossPairs()),
     *(Context(), Context(window=5), PagedContext(4), PagedContext(4, 6, 3)),
     *(Pairs(), Pairs(window=5), Pairs(chunk=5), Pairs(causal=False), Pairs(window=5, causal=False)),
+    *(Sequences(), Asking(), MemoryPairs(), MemoryPairs(window=5), PagedMemory(4)),
 ]
 
 
@@ -301,8 +346,9 @@ def in_symbols(**changes):
 @pytest.mark.parametrize("counting", ["attended", "rectangle"])
 @pytest.mark.parametrize("logits", ["all", "last"])
 def test_an_extent_of_symbols_is_its_formula(extent, counting, logits):
-    formula = extent.of(in_symbols(counting=counting, logits=logits))
-    for past, new in SMALL_PASSES[8:]:  # with a past: once it is a symbol, it is not 0
+    is_alone = extent == Pairs(window=5, causal=False)  # an encoder's, which has no past
+    formula = extent.of(in_symbols(counting=counting, logits=logits, **({"past_tokens": 0} if is_alone else {})))
+    for past, new in SMALL_PASSES[: 8 if is_alone else None][0 if is_alone else 8 :]:  # a symbol is not 0
         workload = Workload(3, new, past, 23, counting=counting, logits=logits)
         values = {"B": 3, "T": new, "p": past, "M": 23}
         assert (formula if formula == 0 else formula.value(values)) == extent.of(workload), (past, new)
@@ -322,7 +368,11 @@ def test_an_extent_of_symbols_is_its_formula(extent, counting, logits):
         (Pairs(), p, "B·(T·p + T·(T + 1) / 2)"),
         (Pairs(window=5), 0, "B·(T·(T + 1) / 2 - max(T - 5, 0)·(max(T - 5, 0) + 1) / 2)"),
         (Pairs(causal=False), p, "B·T·(p + T)"),
-        (Pairs(causal=False, window=5), p, "B·T·(min(p, 4) + T)"),
+        (Pairs(causal=False, window=5), 0, "B·(T·(2·min(2, T - 1) + 1) - min(2, T - 1)·(min(2, T - 1) + 1))"),
+        (MemoryPairs(), 0, "B·M·M"),
+        (Asking(), p, "B·T"),
+        (Sequences(), p, "B"),
+        (PagedMemory(16), p, "B·ceil(M / 16)·16"),
         (Routed(2), p, "B·T·2"),
         (Memory(once=True), 0, "B·M"),
         (CrossPairs(), p, "B·T·M"),

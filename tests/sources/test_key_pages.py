@@ -22,7 +22,7 @@ def test_every_component_says_what_it_is_and_how_it_is_written():
         assert page.written or page.name == "Top level"
     assert PAGES["Gated"].written == "feed_forward: {kind: gated, ...}"
     assert PAGES["Block"].written == "layers: [{...}, ...]"
-    assert PAGES["Head"].written == "head: {...}"
+    assert PAGES["VocabularyHead"].written == "head: {kind: vocabulary, ...}"
 
 
 def test_rows():

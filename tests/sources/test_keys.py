@@ -5,9 +5,15 @@ import pytest
 from costcalc.sources.keys import homes_of, kinds_at, known_keys, written_paths
 
 GATED = {"decoder": {"layers": [{"feed_forward": {"kind": "gated"}}]}}
-LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "feed_forward", "pattern"]
-TOP = ["name", "source", "published_parameters", "vocab_size", "d_model", "context_length", "embedding"]
-TOP += ["tie_embeddings", "head", "decoder", "layers", "norm", "positions", "final_norm", "block"]
+LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "cross_attention"]
+LAYER += ["feed_forward", "attention_norm", "share_weights", "pattern"]
+TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
+TOP += ["context_length", "embedding", "tie_embeddings", "share_embeddings", "head", "pooler", "decoder", "encoder"]
+TOP += ["layers", "norm", "positions", "final_norm", "block"]
+TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
+
+POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
+POSITIONS += ["max_bias", "slope_scale"]
 
 
 @pytest.mark.parametrize(
@@ -17,13 +23,15 @@ TOP += ["tie_embeddings", "head", "decoder", "layers", "norm", "positions", "fin
         (("decoder",), {}, ["norm", "positions", "final_norm", "layers", "block"]),
         (("decoder", "layers", 0), {}, LAYER),
         (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
-        (("embedding",), {}, ["width", "bias", "scale"]),
-        (("head",), {}, ["bias", "softcap"]),
+        (("encoder",), {}, ["norm", "positions", "final_norm", "layers", "block"]),
+        (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm"]),
+        (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap"]),
+        (("head",), {"head": {"kind": "none"}}, ["kind"]),
         (("decoder", "layers", 0, "feed_forward"), GATED, ["kind", "d_ff", "activation", "bias"]),
-        (("decoder", "positions"), {"decoder": {"positions": {"kind": "learned"}}}, ["kind", "length"]),
+        (("decoder", "positions"), {"decoder": {"positions": {"kind": "learned"}}}, ["kind", "length", "offset"]),
         (("decoder", "positions"), {"decoder": {"positions": {"kind": "rope"}}}, ["kind", "theta", "rotary_dim"]),
         # No kind, or one that there is not: the keys of all.
-        (("decoder", "positions"), {}, ["kind", "length", "stored", "theta", "rotary_dim"]),
+        (("decoder", "positions"), {}, POSITIONS),
         (("decoder", "norm"), {"decoder": {"norm": {"kind": "batchnorm"}}}, ["kind", "eps", "weight", "bias"]),
         (("decoder", "norm"), {"decoder": {"norm": {"kind": "rmsnorm"}}}, ["kind", "eps", "weight"]),
         (("decoder", "norm"), {"decoder": {"norm": 7}}, ["kind", "eps", "weight", "bias"]),
@@ -39,7 +47,7 @@ def test_known_keys(where, data, keys):
     ("where", "kinds"),
     [
         (("decoder", "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "positions"), ["none", "learned", "sinusoidal", "rope"]),
+        (("decoder", "positions"), ["none", "learned", "sinusoidal", "rope", "relative", "alibi"]),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
         (("decoder", "layers", 0, "attention"), ["grouped_query"]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated"]),
@@ -66,7 +74,7 @@ def test_kinds_at(where, kinds):
         ("window", "attention"),
         ("qk_norm", "attention"),
         ("d_ff", "feed_forward"),
-        ("activation", "feed_forward"),
+        ("activation", "head"),
         ("theta", "positions"),
         ("length", "positions"),
         ("weight", "norm"),

@@ -313,7 +313,7 @@ def test_twenty_thousand_brackets(write, refusal, opening, file):
 
 
 def test_a_mapping_without_anything(refusal):
-    assert refusal({}).what == "`vocab_size` is missing (and 2 more)"
+    assert refusal({}).what == "`vocab_size` is missing (and 1 more)"
 
 
 # ------------------------------------------------------------------------------------------------ paths that go wrong

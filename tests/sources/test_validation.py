@@ -110,7 +110,13 @@ def test_the_texts_below_are_sound_before_they_are_changed(write, text):
             "decoder.layers[0]",
             "`attention` belongs in a layer",
         ),
-        ("d_model: 13", "d_model: 13\nembedding: {dim: 5}", "dim: 5", "embedding", "known keys: width, bias, scale"),
+        (
+            "d_model: 13",
+            "d_model: 13\nembedding: {dim: 5}",
+            "dim: 5",
+            "embedding",
+            "known keys: width, bias, project, scale, token_types, norm",
+        ),
         ("d_model: 13", "d_model: 13\nhead: {biass: true}", "biass", "head", "did you mean `bias`?"),
     ],
 )
@@ -505,9 +511,9 @@ def test_layers_in_two_places(changed):
     assert error.hint == "write one of the two"
 
 
-def test_an_encoder_is_not_read_yet(changed):
+def test_an_encoder_without_layers(changed):
     error = changed("decoder:", "encoder: {}\ndecoder:", "encoder")
-    assert error.hint == "describe the `decoder:` alone"
+    assert error.what == "encoder.layers must be a list, got nothing"
 
 
 def test_defaults_that_are_no_mapping(changed):

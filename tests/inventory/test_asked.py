@@ -1,0 +1,46 @@
+"""Which workloads a model can be asked for: encoder tokens where some layer reads them, a past where tokens follow."""
+
+import numpy as np
+import pytest
+
+from costcalc.errors import CostcalcError
+from costcalc.inventory import Cached, Inventory, Memory, Workload, check_asked
+
+CROSS = Cached("decoder.layers.cross_attention.k_cache", {"B·M": Memory(), "K": 2, "H": 5}, kind="cross")
+DECODER = Inventory((), {"decoder": ("decoder.layers",)})
+ENCODER = Inventory((), {"encoder": ("encoder.layers",)})
+PAIR = Inventory((CROSS,), {"encoder": ("encoder.layers",), "decoder": ("decoder.layers",)})
+LONE = Inventory((CROSS,), {"decoder": ("decoder.layers",)})
+
+
+@pytest.mark.parametrize(
+    ("inventory", "workload"),
+    [
+        (DECODER, Workload()),
+        (DECODER, Workload(past_tokens=7)),
+        (ENCODER, Workload(new_tokens=11)),
+        (PAIR, Workload(memory_tokens=7)),
+        (PAIR, Workload(past_tokens=11, memory_tokens=7)),
+        (LONE, Workload()),
+        (LONE, Workload(memory_tokens=7)),
+        (PAIR, Workload(memory_tokens=np.array([7, 11]))),
+    ],
+)
+def test_what_can_be_asked(inventory, workload):
+    check_asked(inventory, workload)
+
+
+@pytest.mark.parametrize(
+    ("inventory", "workload", "what", "hint"),
+    [
+        (PAIR, Workload(new_tokens=11), "reads encoder tokens, and none are given", "--memory-tokens 512"),
+        (DECODER, Workload(memory_tokens=7), "nothing reads memory_tokens", "memory_tokens=0"),
+        (ENCODER, Workload(memory_tokens=7), "nothing reads memory_tokens", "memory_tokens=0"),
+        (ENCODER, Workload(past_tokens=7), "has no past", "past_tokens=0"),
+    ],
+)
+def test_what_cannot(inventory, workload, what, hint):
+    with pytest.raises(CostcalcError) as caught:
+        check_asked(inventory, workload)
+    assert what in caught.value.what
+    assert hint in caught.value.hint
