@@ -59,16 +59,23 @@ TOKENS = """
 # Remarks of tools, and labels of tasks.
 REMARKS = """
     _auto_class _commit_hash _from_model_config _name_or_path _num_labels _post_init_done author created_date
-    finetuning_task id2label is_decoder is_llama_config label2id license name_or_path num_labels
+    finetuning_task id2label is_llama_config label2id license name_or_path num_labels
     output_attentions output_hidden_states output_logits output_past output_scores problem_type return_dict
     return_dict_in_generate task_specific_params tf_legacy_loss tie_last_hidden_states transformers.js_config
     transformers_version unsloth_fixed unsloth_version use_return_dict
 """
 
+# Of encoders: heads of tasks, which are not stated, the pooler's of Google's BERT, and the training of ModernBERT.
+ENCODERS = """
+    classifier_dropout_prob classifier_pooling deterministic_flash_attn initializer_cutoff_factor mlp_dropout
+    pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head qa_dropout
+    reference_compile repad_logits_with_grad seq_classif_dropout sparse_pred_ignore_index
+"""
+
 
 HARMLESS = frozenset(
     word
-    for words in (CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS)
+    for words in (CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS, ENCODERS)
     for word in words.split()
 )
 
@@ -106,14 +113,24 @@ HARMLESS_IF: dict[str, list[Any]] = {
     "cache_config": [None, {}],
     "cache_implementation": [None, "dynamic", "hybrid"],
     "cross_attention_hidden_size": [None],
+    "directionality": ["bidi", None],
+    "down_scale_factor": [1, None],
+    "gap_size": [0, None],
     "hidden_act": [None, *ACTIVATIONS],
     "is_causal": [True, None],
+    "is_decoder": [True, False, None],  # as the classes that do not read it are, whatever it says
     "mlp_only_layers": [None, []],
     "n_special": [0, None],
+    "net_structure_type": [0, None],
+    "num_memory_blocks": [0, None],
     "num_nextn_predict_layers": [0, None],
     "partial_rotary_factor": [1, None],
     "per_layer_config": [None, {}],
+    "pooler_type": ["first_token_transform", None],
+    "position_embedding_type": ["absolute", None],
     "pruned_heads": [{}, None],
     "rope_ratio": [1, None],
     "rotary_pct": [1, None],
+    "sparse_prediction": [False, None],
+    "tie_weights_": [True, None],
 }

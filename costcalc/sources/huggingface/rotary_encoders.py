@@ -1,0 +1,99 @@
+"""Encoders with RoPE: EuroBERT (arXiv 2503.05500), a Llama that looks both ways; NomicBert (arXiv 2402.01613) and
+jina-embeddings-v3 (arXiv 2409.10173), BERTs that rotate instead of adding positions.
+"""
+
+from __future__ import annotations
+
+from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.decoder import (
+    FULL,
+    Written,
+    layer_count,
+    llama_like,
+    rotary,
+    width_per_head,
+)
+from costcalc.sources.huggingface.encoder import (
+    dense_network,
+    equal_layers,
+    layer_norm,
+    multi_head,
+    names,
+    transform_head,
+    use_of,
+    whole,
+)
+
+NAMES = {
+    "eurobert": names("EuroBert", causal=None),
+    "nomic_bert": names("NomicBert", causal=None),
+    "jina_embeddings_v3": names("JinaEmbeddingsV3", causal=None),
+}
+
+
+def read_eurobert(config: Config) -> Written:
+    """No pooler; the head is a bare table, with a bias where `mlp_bias` puts one on the networks."""
+    layers, bias, derived = layer_count(config), config.flag("attention_bias"), width_per_head(config)
+    config.expect("is_decoder", None, False)
+    config.layer_types(layers, (FULL,))
+    mlp_bias = config.flag("mlp_bias")
+    written = llama_like(
+        config,
+        kv_heads=config.size_or_none("num_key_value_heads"),
+        head_dim=config.size_or_none("head_dim") or derived,
+        windows=[None] * layers,
+        attention={"bias": bias, "out_bias": bias},
+        mlp_bias=mlp_bias,
+    )
+    stack = written.pop("decoder")
+    return {**written, **whole(config, use_of(config, NAMES), stack, head={"bias": mlp_bias})}
+
+
+def read_nomic_bert(config: Config) -> Written:
+    """No biases in the layers, gated networks; no pooler by default."""
+    head_dim = config.size_or_none("head_dim") or width_per_head(config)
+    attention = {"kind": "grouped_query", "heads": config.size("num_attention_heads"), "head_dim": head_dim}
+    activation = config.activation("hidden_act")
+    network = {"kind": "gated", "d_ff": config.size("intermediate_size"), "activation": activation}
+    return _rotated_bert(config, attention, network, theta=1_000.0, head_activation=activation)
+
+
+def read_jina_embeddings_v3(config: Config) -> Written:
+    """Biases everywhere, as in RoBERTa, whose head it has: GELU whatever `hidden_act` says."""
+    return _rotated_bert(
+        config, multi_head(config), dense_network(config), theta=20_000.0, head_activation="gelu", pooler=True
+    )
+
+
+def _rotated_bert(
+    config: Config,
+    attention: Written,
+    network: Written,
+    *,
+    theta: float,
+    head_activation: str,
+    pooler: bool = False,
+) -> Written:
+    """Norms after each sublayer, and one over the embeddings and token types."""
+    config.expect("is_decoder", None, False)
+    if attention.get("head_dim", width_per_head(config)) % 2:
+        raise config.refusal("RoPE rotates pairs, and a head is odd", "change the heads", "hidden_size")
+    norm, positions = layer_norm(config), {"theta": theta, **rotary(config)}
+    return whole(
+        config,
+        use_of(config, NAMES),
+        equal_layers(config, norm, positions, norms="post", attention=attention, feed_forward=network),
+        pooler=pooler,
+        head=transform_head(norm, head_activation),
+        d_model=config.size("hidden_size"),
+        context_length=config.size_or_none("max_position_embeddings"),
+        embedding={"token_types": config.size("type_vocab_size"), "norm": norm},
+    )
+
+
+READERS = {
+    "eurobert": read_eurobert,
+    "nomic_bert": read_nomic_bert,
+    "jina_embeddings_v3": read_jina_embeddings_v3,
+}
+CLASSES = {model_type: tuple(named.values()) for model_type, named in NAMES.items()}
