@@ -244,7 +244,8 @@ def _layers(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
         yield from _entries(pair, widths, (0,))
     elif depth == _depth(pair.other) <= MOST_COMPARED:
         for layer, (old, new) in enumerate(zip(_expanded(pair.base), _expanded(pair.other), strict=True)):
-            yield from _fields(_Pair((*pair.path, layer), (), old, new, (layer,), layer_by_layer=True), widths)
+            single = _Pair((*pair.path, layer), pair.field[:-1], old, new, (layer,), layer_by_layer=True)
+            yield from _fields(single, widths)
     else:
         yield replace(kept, layers=tuple(range(depth)))
 
@@ -255,12 +256,12 @@ def _entries(pair: _Pair, widths: Widths, starts: Sequence[int]) -> Iterator[_Pa
         once = _depth((old,)) // old.repeat
         begins = [start + once * turn for start in starts for turn in range(old.repeat)]
         layers = tuple([begin + step for begin in begins for step in range(once)])
-        entry = _Pair((*pair.path, index), (), old, new, layers)
+        entry = _Pair((*pair.path, index), pair.field[:-1], old, new, layers)  # layers are named as their stack is
         if isinstance(old, Block):
             yield from _fields(entry, widths)
         else:
             if old.repeat != new.repeat:
-                yield replace(entry.under("repeat"), field=("pattern", "repeat"))
+                yield replace(entry.under("repeat"), field=(*entry.field, "pattern", "repeat"))
             yield from _entries(entry.under("pattern"), widths, begins)
         starts = [start + once * old.repeat for start in starts]
 

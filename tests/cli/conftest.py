@@ -42,6 +42,47 @@ layers:
   - *local
 """
 
+# An encoder alone, of two layers: V·D = 247, 11·13 = 143 positions, 3·13 = 39 token types, a norm of 13; a layer is
+# 1,040 + 2·481 + 26 = 2,028, twice 4,056, final norm 13; the head's dense layer 169 + 13, its norm 13, its bias 19.
+#   total = 247 + 143 + 39 + 13 + 4,056 + 13 + 182 + 13 + 19 = 4,725
+ENCODER = """\
+name: reader
+vocab_size: 19
+d_model: 13
+context_length: 11
+norm: rmsnorm
+positions: {kind: learned, length: 11}
+embedding: {token_types: 3, norm: rmsnorm}
+tie_embeddings: true
+head: {transform: true, bias: true}
+encoder:
+  layers:
+    - repeat: 2
+      attention: {heads: 6, kv_heads: 2, head_dim: 5}
+      feed_forward: {d_ff: 37}
+"""
+
+# An encoder of two layers as above, without positions: 4,056 + 13; and a decoder of three, with cross-attention of 10
+# heads on 5 of 7: 2·13·(10 + 5)·7 = 2,730. A layer is 1,040 + 2,730 + 2·13·41 + 39 = 4,875, three 14,625, and 13.
+#   total = 247 + 4,069 + 14,638 = 18,954
+PAIR = """\
+name: pair
+vocab_size: 19
+d_model: 13
+norm: rmsnorm
+tie_embeddings: true
+share_embeddings: true
+encoder:
+  layers:
+    - {repeat: 2, attention: {heads: 6, kv_heads: 2, head_dim: 5}, feed_forward: {d_ff: 37}}
+decoder:
+  layers:
+    - repeat: 3
+      attention: {heads: 6, kv_heads: 2, head_dim: 5}
+      cross_attention: {heads: 10, kv_heads: 5, head_dim: 7}
+      feed_forward: {d_ff: 41}
+"""
+
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch):
@@ -131,4 +172,18 @@ def tiny(tmp_path):
 def windowed(tmp_path):
     path = tmp_path / "windowed.yaml"
     path.write_text(WINDOWED, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    path = tmp_path / "reader.yaml"
+    path.write_text(ENCODER, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def pair(tmp_path):
+    path = tmp_path / "pair.yaml"
+    path.write_text(PAIR, encoding="utf-8")
     return path
