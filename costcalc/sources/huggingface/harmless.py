@@ -17,6 +17,7 @@ CONSTANTS = """
     init_std initializer_factor initializer_range layer_norm_eps layer_norm_epsilon norm_eps rms_norm_eps
     attention_softmax_in_fp32 attn_logit_softcapping final_logit_softcapping query_pre_attn_scalar
     scale_attn_weights scale_attn_by_inverse_layer_idx reorder_and_upcast_attn pretraining_tp summary_activation
+    activation_dropout classif_dropout decoder_layerdrop dropout_rate emb_pdrop encoder_layerdrop layerdrop
     summary_first_dropout summary_last_dropout summary_proj_to_labels summary_type summary_use_proj
 """
 
@@ -42,7 +43,8 @@ STORAGE_AND_KERNELS = """
 GENERATION = """
     assistant_confidence_threshold assistant_lookbehind bad_words_ids begin_suppress_tokens diversity_penalty
     do_sample early_stopping encoder_no_repeat_ngram_size encoder_repetition_penalty epsilon_cutoff eta_cutoff
-    exponential_decay_length_penalty force_words_ids forced_bos_token_id forced_eos_token_id length_penalty
+    exponential_decay_length_penalty force_bos_token_to_be_generated force_words_ids forced_bos_token_id
+    forced_eos_token_id length_penalty
     max_length max_new_tokens max_time min_length min_new_tokens min_p no_repeat_ngram_size num_assistant_tokens
     num_assistant_tokens_schedule num_beam_groups num_beams num_return_sequences penalty_alpha
     remove_invalid_values renormalize_logits repetition_penalty suppress_tokens target_lookbehind temperature

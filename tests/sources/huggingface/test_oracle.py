@@ -27,8 +27,6 @@ REFUSED_ON_PURPOSE = {
     "gpt2/n_embd=48,hidden_size=36": "disagree",
     # Keys that GPT-2 ignores, but that would change a cost in any class that reads them.
     "gpt2/num_key_value_heads=1,head_dim=10,intermediate_size=10": "is not read for gpt2",
-    # Cross-attention is another model: its weights are there, its encoder is not described.
-    "gpt2/add_cross_attention=true": "add_cross_attention",
     # Biases that these classes never build; engines with a Llama-like reader of their own do.
     "mistral/attention_bias=true,mlp_bias=true": "_bias`: true is not read for mistral",
     "qwen2/attention_bias=false,mlp_bias=true": "`mlp_bias`: true is not read for qwen2",

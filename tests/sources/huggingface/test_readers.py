@@ -676,7 +676,7 @@ def test_drafts_are_not_counted_as_their_base(refusal, draft, dropped):
         ("n_routed_experts", 7), ("n_shared_experts", 1), ("decoder_sparse_step", 1), ("mlp_only_layers", [0]),
         ("draft_vocab_size", 17), ("vision_config", {}), ("text_config", {}), ("mm_vision_tower", "clip"),
         ("kv_channels", 5), ("multi_query", True), ("num_nextn_predict_layers", 1), ("medusa_num_heads", 3),
-        ("pruned_heads", {"0": [1]}), ("add_cross_attention", True), ("is_encoder_decoder", True),
+        ("pruned_heads", {"0": [1]}), ("is_encoder_decoder", True),
         ("is_causal", False), ("use_bidirectional_attention", True), ("per_layer_config", {"0": {}}),
         ("qk_norm", True), ("use_qk_norm", True), ("lm_head_bias", True), ("attention_chunk_size", 5),
         ("cache_implementation", "static"), ("cache_config", {"x": 1}), ("partial_rotary_factor", 0.5),

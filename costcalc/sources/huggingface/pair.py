@@ -1,0 +1,142 @@
+"""What encoder-decoder lineages share: which parts a class has, and BART's layers (arXiv 1910.13461) with their kin's.
+
+BART, mBART, Blenderbot, Pegasus, Marian and M2M-100 have one and the same layer: multi-head attention and a dense
+network with biases, LayerNorm. What differs is in `Kin`; nothing here looks at a model's name.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.decoder import Written, layer_count
+
+NORM: Written = {"kind": "layernorm", "eps": 1e-5}
+"""The classes leave eps to their library, whose default this is."""
+
+
+class Parts(NamedTuple):
+    """What a class of a lineage has of the whole model."""
+
+    stacks: tuple[str, ...]
+    head: bool = False
+
+
+WHOLE, BARE = Parts(("encoder", "decoder"), head=True), Parts(("encoder", "decoder"))
+ENCODER, CAUSAL = Parts(("encoder",)), Parts(("decoder",), head=True)
+
+Classes = dict[str, Parts]
+"""The classes that are read of one model type, the usual one first, and what each has."""
+
+
+def bart_classes(stem: str, usual: str | None = None) -> Classes:
+    """The language model, the pair of stacks without a head, and the decoder alone with one."""
+    return {usual or f"{stem}ForConditionalGeneration": WHOLE, f"{stem}Model": BARE, f"{stem}ForCausalLM": CAUSAL}
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """What tells one of BART's kin from another.
+
+    positions: "learned", or "sinusoidal" with what is stored of them. offset: first rows of a learned table that no
+    position uses. head_bias: the kind of `final_logits_bias`.
+    """
+
+    norms: Literal["pre", "post"]
+    embedding_norm: bool
+    positions: Literal["learned", "sinusoidal"] = "learned"
+    stored: Literal["no", "frozen"] = "no"
+    offset: int = 0
+    head_bias: str | bool = "buffer"
+
+    def table(self, config: Config) -> Written:
+        """The positions of each stack; a table that is computed as it is needed has no end."""
+        length = config.size("max_position_embeddings")
+        if self.positions == "learned":
+            return {"kind": "learned", "length": length + self.offset, "offset": self.offset}
+        if self.stored == "no":
+            return {"kind": "sinusoidal"}
+        return {"kind": "sinusoidal", "stored": self.stored, "length": length}
+
+
+def bart_like(config: Config, kin: Kin, parts: Parts, tables: Written | None = None) -> Written:
+    """The full form; `tables` says what vocabulary tables there are where it is not one for all."""
+    _read_old_keys(config, kin)
+    positions, scaled = kin.table(config), config.flag("scale_embedding")
+    embedding: Written = {"scale": math.sqrt(config.size("d_model")) if scaled else 1.0}
+    if kin.embedding_norm:
+        embedding["norm"] = NORM
+    if parts == CAUSAL:
+        config.note("is_encoder_decoder", "encoder_layers", "encoder_ffn_dim", "encoder_attention_heads")
+    else:
+        config.expect("is_encoder_decoder", True)
+    head: Written = {"kind": "vocabulary", "bias": kin.head_bias if parts == WHOLE else False}
+    return {
+        "d_model": config.size("d_model"),
+        "context_length": config.size("max_position_embeddings"),
+        "embedding": embedding,
+        **(tables or one_table(config, parts)),
+        "head": head if parts.head else {"kind": "none"},
+        **{side: _stack(config, side, kin, positions) for side in parts.stacks},
+    }
+
+
+def one_table(config: Config, parts: Parts) -> Written:
+    """One table for encoder, decoder and head. Untied, versions of the library differ in what they build."""
+    tied = config.flag("tie_word_embeddings")
+    if not tied and parts != CAUSAL:
+        raise config.refusal(
+            "`tie_word_embeddings`: false is one more table in old versions of the library, and three in new ones",
+            "describe the model in YAML instead",
+            "tie_word_embeddings",
+        )
+    return {
+        "vocab_size": config.size("vocab_size"),
+        "tie_embeddings": tied and parts.head,
+        "share_embeddings": parts != CAUSAL,
+    }
+
+
+def _stack(config: Config, side: str, kin: Kin, positions: Written) -> Written:
+    attention: Written = {
+        "kind": "grouped_query",
+        "heads": config.size(f"{side}_attention_heads"),
+        "bias": True,
+        "out_bias": True,
+    }
+    layer: Written = {
+        "repeat": layer_count(config, f"{side}_layers"),
+        "norm": NORM,
+        "norms": kin.norms,
+        "positions": positions,
+        "attention": attention,
+        "feed_forward": {
+            "kind": "dense",
+            "d_ff": config.size(f"{side}_ffn_dim"),
+            "activation": config.activation("activation_function"),
+            "bias": True,
+        },
+    }
+    if side == "decoder":
+        layer["cross_attention"] = attention
+    return {"norm": NORM, "positions": positions, "layers": [layer]}
+
+
+def _read_old_keys(config: Config, kin: Kin) -> None:
+    """Switches of the first, common BART class, which today's classes ignore: they must say what is built."""
+    post, learned = kin.norms == "post", kin.positions == "learned"
+    said: dict[str, tuple[Any, ...]] = {
+        "normalize_before": (not post,),
+        "add_final_layer_norm": (not post,),
+        "normalize_embedding": (kin.embedding_norm,),
+        "static_position_embeddings": (not learned,),
+        "extra_pos_embeddings": (kin.offset,) if learned else (0, 1, 2),
+        "add_bias_logits": (False, bool(kin.head_bias)),
+        "layernorm_variant": ("xlm", "bart") if post else ("prelayernorm",),
+        "variant": ("xlm", "bart") if post else ("prelayernorm",),
+        "extra_layer_norm": (False,),
+    }
+    for key, allowed in said.items():
+        config.expect(key, None, *allowed)
