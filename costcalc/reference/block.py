@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.feed_forward import FEED_FORWARD
-from costcalc.reference.grouped_query import grouped_query
+from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
-from costcalc.reference.request import Request
+from costcalc.reference.on_scores import ON_SCORES
+from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
 Sublayer = Callable[[Array], Array]
@@ -18,11 +19,18 @@ Normed = Callable[[Array, str], Array]
 """The layer's norm of an array, with the gain of this name."""
 
 ATTENTION = {"grouped_query": grouped_query}
+CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 
 
 def pre(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
     """x + sublayer(norm(x)) (arXiv 2002.04745, figure 1b)."""
     return x + sublayer(normed(x, f"{name}_norm"))
+
+
+def bare(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
+    """x + sublayer(x), where what comes in has just been normed (ModernBERT's first layer, arXiv 2412.13663)."""
+    del normed, name
+    return x + sublayer(x)
 
 
 def post(x: Array, sublayer: Sublayer, normed: Normed, name: str) -> Array:
@@ -57,12 +65,18 @@ def two_norms(x: Array, attend: Sublayer, feed: Sublayer, normed: Normed) -> Arr
 PARALLEL = {"one_norm": one_norm, "two_norms": two_norms}
 
 
-def block(fields: Fields, x: Array, at: Scope, *, request: Request) -> Array:
+def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
     """One layer's output for the T new tokens. x: (B, T, D) -> (B, T, D)."""
 
     def attend(y: Array) -> Array:
-        run = of_kind(ATTENTION, fields["attention"]["kind"], "attention")
-        return run(fields["attention"], y, at.under("attention"), positions=fields["positions"], request=request)
+        some, positions = fields["attention"], fields["positions"]
+        added = of_kind(ON_SCORES, positions["kind"], "positions")(positions, some["heads"], at, sight)
+        run = of_kind(ATTENTION, some["kind"], "attention")
+        return run(some, y, at.under("attention"), positions=positions, sight=sight, added=added)
+
+    def ask(y: Array) -> Array:
+        run = of_kind(CROSS_ATTENTION, fields["cross_attention"]["kind"], "cross-attention")
+        return run(fields["cross_attention"], y, at.under("cross_attention"), sight=sight)
 
     def feed(y: Array) -> Array:
         run = of_kind(FEED_FORWARD, fields["feed_forward"]["kind"], "feed-forward")
@@ -75,7 +89,11 @@ def block(fields: Fields, x: Array, at: Scope, *, request: Request) -> Array:
         return of_kind(PARALLEL, fields["parallel"], "parallel block")(x, attend, feed, normed)
     place = of_kind(NORM_PLACES, fields["norms"], "placement of norms")
     if fields["attention"]:
-        x = place(x, attend, normed, "attention")  # (B, T, D)
+        x = (place if fields["attention_norm"] else bare)(x, attend, normed, "attention")  # (B, T, D)
+    if fields["cross_attention"]:
+        asking = x if sight.asks else x[:, :0]  # with nobody to ask, its weights are held and left alone
+        asked = place(asking, ask, normed, "cross_attention")  # (B, T, D)
+        x = asked if sight.asks else x
     if fields["feed_forward"]:
         x = place(x, feed, normed, "feed_forward")  # (B, T, D)
     return x

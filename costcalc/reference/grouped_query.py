@@ -10,9 +10,10 @@ import numpy as np
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
+from costcalc.reference.on_scores import OfDistances
 from costcalc.reference.positions import TURNED
-from costcalc.reference.request import Request
-from costcalc.reference.scaled_dot_product import attention_weights, first_seen
+from costcalc.reference.scaled_dot_product import attention_weights, seen_from
+from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
 
@@ -59,48 +60,92 @@ QK_NORMS: dict[str, Callable[[Fields, Array, int, Scope, str], Array]] = {
 }
 
 
-def grouped_query(fields: Fields, x: Array, at: Scope, *, positions: Fields, request: Request) -> Array:
+def grouped_query(
+    fields: Fields, x: Array, at: Scope, *, positions: Fields, sight: Sight, added: OfDistances | None = None
+) -> Array:
     """Self-attention of T new tokens over themselves and what the request holds. x: (B, T, D) -> (B, T, D)."""
-    d_model, heads = x.shape[-1], fields["heads"]
-    kv_heads = fields["kv_heads"] or heads
-    head_dim = fields["head_dim"] or d_model // heads
-
-    def projected(name: str, count: int) -> Array:
-        y = at.linear(name, x, count * head_dim, bias=fields["bias"])  # (B, T, D) x (D, count·H)
-        if fields["qk_norm"] is None:
-            return split_heads(y, count)  # (B, count, T, H)
-        normed = of_kind(QK_NORMS, fields["qk_norm"]["kind"], "QK-norm")
-        return normed(fields["qk_norm"], y, count, at, f"{name}_norm")  # (B, count, T, H)
-
-    here = request.past + np.arange(x.shape[1])  # (T)
+    here = sight.start + np.arange(x.shape[1])  # (T)
     turn = of_kind(TURNED, positions["kind"], "positions")
-    q = turn(positions, projected("q", heads), here)  # (B, N, T, H)
-    k = turn(positions, projected("k", kv_heads), here)  # (B, K, T, H)
-    v = split_heads(at.linear("v", x, kv_heads * head_dim, bias=fields["bias"]), kv_heads)  # (B, K, T, H)
-    keys = request.extended(at.named("k_cache"), k, window=fields["window"])  # (B, K, S, H)
-    values = request.extended(at.named("v_cache"), v, window=fields["window"])  # (B, K, S, H)
-    scale = 1 / math.sqrt(head_dim) if fields["scale"] is None else fields["scale"]
-    mixed = mixed_values(q, keys, values, at, window=fields["window"], scale=scale, softcap=fields["softcap"])
-    return at.linear("output", join_heads(mixed), d_model, bias=fields["out_bias"])  # (B, T, N·H) x (N·H, D)
+    q, k, v = queries(fields, x, at), *keys_and_values(fields, x, at, d_model=x.shape[-1])
+    q, k = turn(positions, q, here), turn(positions, k, here)  # (B, N, T, H), (B, K, T, H)
+    if sight.request is not None:
+        k = sight.request.extended(at.named("k_cache"), k, window=fields["window"])  # (B, K, S, H)
+        v = sight.request.extended(at.named("v_cache"), v, window=fields["window"])  # (B, K, S, H)
+    factors = {name: fields[name] for name in ("scale", "softcap", "window")}
+    mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added)  # (B, N, T, H)
+    return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["out_bias"])  # (B, T, N·H) x (N·H, D)
+
+
+def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
+    """Attention of T new tokens over another stack's M (arXiv 1706.03762, section 3.2.3), which stand nowhere.
+
+    Keys and values are made in the pass that starts a request, and kept for later ones. x: (B, T, D) -> (B, T, D).
+    """
+    if sight.request is None or sight.memory is None:
+        raise ValueError("cross-attention needs tokens to look at, and a request that keeps them")
+    q, k, v = queries(fields, x, at), *keys_and_values(fields, sight.memory, at, d_model=x.shape[-1])
+    keys = sight.request.once(at.named("k_cache"), k)  # (B, K, M, H)
+    values = sight.request.once(at.named("v_cache"), v)  # (B, K, M, H)
+    factors = {name: fields[name] for name in ("scale", "softcap")}
+    mixed = mixed_values(q, keys, values, at, **factors, causal=False)  # (B, N, T, H)
+    return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["out_bias"])  # (B, T, N·H) x (N·H, D)
+
+
+def queries(fields: Fields, x: Array, at: Scope) -> Array:
+    """(B, T, D) -> (B, N, T, H)."""
+    return _projected(fields, x, at, "q", fields["heads"], d_model=x.shape[-1])
+
+
+def keys_and_values(fields: Fields, x: Array, at: Scope, *, d_model: int) -> tuple[Array, Array]:
+    """(B, S, D) -> (B, K, S, H) twice."""
+    kv_heads = fields["kv_heads"] or fields["heads"]
+    k = _projected(fields, x, at, "k", kv_heads, d_model=d_model)
+    v = at.linear("v", x, kv_heads * _head_dim(fields, d_model), bias=fields["bias"])  # (B, S, D) x (D, K·H)
+    return k, split_heads(v, kv_heads)
+
+
+def _head_dim(fields: Fields, d_model: int) -> int:
+    size: int = fields["head_dim"] or d_model // fields["heads"]
+    return size
+
+
+def _projected(fields: Fields, x: Array, at: Scope, name: str, count: int, *, d_model: int) -> Array:
+    y = at.linear(name, x, count * _head_dim(fields, d_model), bias=fields["bias"])  # (B, T, D) x (D, count·H)
+    if fields["qk_norm"] is None:
+        return split_heads(y, count)  # (B, count, T, H)
+    normed = of_kind(QK_NORMS, fields["qk_norm"]["kind"], "QK-norm")
+    return normed(fields["qk_norm"], y, count, at, f"{name}_norm")  # (B, count, T, H)
 
 
 def mixed_values(
-    q: Array, keys: Array, values: Array, at: Scope, *, window: int | None, scale: float, softcap: float | None
+    q: Array,
+    keys: Array,
+    values: Array,
+    at: Scope,
+    *,
+    scale: float | None = None,
+    softcap: float | None = None,
+    window: int | None = None,
+    causal: bool = True,
+    added: OfDistances | None = None,
 ) -> Array:
     """The weighted mean of the values for each query, which meets only the keys it may see.
 
-    q: (B, N, T, H), the last T of the S positions; keys, values: (B, K, S, H); result: (B, N, T, H). Query head n reads
-    key head n // G, with G = N / K.
+    q: (B, N, T, H); keys, values: (B, K, S, H); result: (B, N, T, H). Causal, the queries are the last T of the S
+    positions, otherwise they are at the first. Query head n reads key head n // G, with G = N / K. scale: None for
+    1 / √H.
     """
     batch, heads, tokens, head_dim = q.shape
     kv_heads, seen = keys.shape[1], keys.shape[2]
+    scale = 1 / math.sqrt(head_dim) if scale is None else scale
     groups = q.reshape(batch, kv_heads, heads // kv_heads, tokens, head_dim)  # (B, K, G, T, H)
     mixed = np.empty_like(groups)  # (B, K, G, T, H)
     for token in range(tokens):
-        last = seen - tokens + token
-        sees = slice(first_seen(last, window), last + 1)  # s of the S keys
+        place = seen - tokens + token if causal else token
+        sees = seen_from(place, seen, causal=causal, window=window)  # s of the S keys
         scores = at.product("scores", groups[..., token, :], keys[:, :, sees].swapaxes(-1, -2))  # (B, K, G, s)
-        weights = attention_weights(scores, scale=scale, softcap=softcap)  # (B, K, G, s)
+        more = None if added is None else added(np.arange(seen)[sees] - place).reshape(*groups.shape[1:3], -1)
+        weights = attention_weights(scores, scale=scale, softcap=softcap, added=more)  # (B, K, G, s)
         at.tape.watch_rows(weights)
         mixed[..., token, :] = at.product("values", weights, values[:, :, sees])  # (B, K, G, s) x (B, K, s, H)
     return mixed.reshape(batch, heads, tokens, head_dim)

@@ -5,17 +5,18 @@ It leans on nothing of the architecture but its fields: layers are expanded and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from costcalc.reference.arrays import FLOAT, Array, Fields
-from costcalc.reference.block import block
+from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.asked import Given, checked
+from costcalc.reference.embedding import embedded, embedding_table
+from costcalc.reference.head import HEADS, pooled
 from costcalc.reference.kinds import of_kind
-from costcalc.reference.norms import norm
-from costcalc.reference.positions import ADDED
 from costcalc.reference.request import Request
-from costcalc.reference.scaled_dot_product import soft_cap
+from costcalc.reference.sight import Sight
+from costcalc.reference.stack import AfterLayer, expanded, shared_positions, stack
 from costcalc.reference.tape import Scope, Table, Tape
 
 OnLayer = Callable[[int, int, Array], Array]
@@ -30,101 +31,105 @@ def forward(
     request: Request | None = None,
     logits: str = "all",
     on_layer: OnLayer | None = None,
+    source: Array | None = None,
+    memory: Array | None = None,
+    token_types: Array | None = None,
 ) -> Array:
     """Logits of new tokens, after what `request` holds; the request then holds them too.
 
     fields: `Architecture.model_dump()`. tokens: (B, T) of row numbers. logits: "all", or "last" for the last token's
-    only. Result: (B, T, V) or (B, 1, V), float32. Frequencies of RoPE are plain ones, of theta: those that are rescaled
-    (YaRN, Llama-3.1) give other logits of the same shape. Raises TypeError for what are no fields or no row numbers,
-    ValueError for another `logits`, or for a request that cannot be or holds another batch, IndexError for a row that
-    no table has, and `NoReferenceError` for a kind without a pass. If anything is raised, `request` is as it was.
+    only. source: (B, M) of row numbers for the encoder of an encoder-decoder, in the pass that starts a request; later
+    passes find what its tokens gave. memory: (B, M, D), the same for a decoder that looks at tokens of another model.
+    token_types: (B, T) of row numbers, where a model has types; 0 unless given. Result: (B, T, V) or (B, 1, V),
+    float32; without a head D numbers each. What a pooler gives is on the tape.
+
+    Frequencies of RoPE are plain ones, of theta: those that are rescaled (YaRN, Llama-3.1) give other logits of the
+    same shape. Raises TypeError for what are no fields, no row numbers or no memory, ValueError for another `logits`,
+    for what this model cannot be given or cannot be without, or for a request that cannot be or holds another batch,
+    IndexError for a row that no table has, and `NoReferenceError` for a kind without a pass. If anything is raised,
+    `request` is as it was.
     """
     if logits not in ("all", "last"):
         raise ValueError(f'logits are "all" or "last", not {logits!r}')
-    tokens = np.asarray(tokens)
-    if not isinstance(fields, dict) or tokens.ndim != 2 or not np.issubdtype(tokens.dtype, np.integer):
-        given = f"{type(fields).__name__} and {tokens.dtype} {tokens.shape}"
-        raise TypeError(f"the fields of a model, model.model_dump(), and whole numbers (B, T) are needed, not {given}")
     request = Request() if request is None else request
-    request.check(tokens.shape[1])
-    before = dict(request.arrays)
+    given = checked(fields, tokens, request, source=source, memory=memory, token_types=token_types)
+    before = dict(request.arrays), request.cross
     try:
-        return _forward(fields, tokens, tape, request, logits, on_layer)
+        return _forward(fields, given, tape, request, logits, on_layer)
     except BaseException:  # an interrupt too: half of the layers would hold more tokens than the others
-        request.arrays = before
+        request.arrays, request.cross = before
         raise
 
 
 def _forward(
-    fields: Fields, tokens: Array, tape: Tape, request: Request, logits: str, on_layer: OnLayer | None
+    fields: Fields, given: Given, tape: Tape, request: Request, logits: str, on_layer: OnLayer | None
 ) -> Array:
-    root, at = Scope(tape), Scope(tape, "decoder")
-    table = embedding_table(fields, at)
-    x = embedded(fields, tokens, table, at)  # (B, T, D)
-    x = stack(fields["decoder"], x, at, request=request, on_layer=on_layer)  # (B, T, D)
+    root, main = Scope(tape), "encoder" if fields["decoder"] is None else "decoder"
+    table = embedding_table(fields, root.under(main), fields["vocab_size"])
+    run = encoded if main == "encoder" else decoded
+    x = run(fields, given, table, root, request=request, on_layer=on_layer)  # (B, T, D)
+    if fields["pooler"]:
+        tape.pooled = pooled(x, root)  # (B, D)
     if logits == "last":
         x = x[:, -1:]  # (B, 1, D)
-    result = head(fields, x, table, root)  # (B, T, V)
-    for path, held in request.arrays.items():
-        tape.cached[path] = held.size
-    request.past += tokens.shape[1] if request.kept is None else request.kept
-    request.kept = None
+    result = of_kind(HEADS, fields["head"]["kind"], "head")(fields, x, table, root)  # (B, T, V)
+    if main == "decoder":
+        _keep(request, given.tokens.shape[1], tape)
     return result
 
 
-def embedding_table(fields: Fields, at: Scope) -> Table:
-    """The vocabulary's table, (V, D), or (V, W) when it is factorised."""
-    return at.table("embedding", fields["vocab_size"], fields["embedding"]["width"] or fields["d_model"])
+def _keep(request: Request, tokens: int, tape: Tape) -> None:
+    for path, held in request.arrays.items():
+        tape.cached[path], tape.cached_kinds[path] = held.size, request.kind(path)
+    request.past += tokens if request.kept is None else request.kept
+    request.kept = None
 
 
-def embedded(fields: Fields, tokens: Array, table: Table, at: Scope) -> Array:
-    """One row for each token, scaled, and projected from W to D when it is narrower (ALBERT, arXiv 1909.11942).
+def encoded(
+    fields: Fields, given: Given, table: Table, root: Scope, *, request: Request, on_layer: OnLayer | None
+) -> Array:
+    """An encoder's tokens, which all see each other; nothing is kept. (B, T) -> (B, T, D)."""
+    del request
+    depth = len(list(expanded(fields["encoder"]["layers"])))
+    after = _told(on_layer, 0, depth)
+    return encoder(fields, given.tokens, table, root, token_types=given.token_types, after=after)
 
-    tokens: (B, T). Result: (B, T, D).
+
+def decoded(
+    fields: Fields, given: Given, table: Table, root: Scope, *, request: Request, on_layer: OnLayer | None
+) -> Array:
+    """A decoder's new tokens, over earlier ones and over an encoder's or another model's. (B, T) -> (B, T, D).
+
+    The encoder runs in the pass that starts the request. Later its weights are held, and no rows meet them.
     """
-    x = table.rows(tokens) * FLOAT(fields["embedding"]["scale"])  # (B, T, D), or (B, T, W)
-    if fields["embedding"]["width"]:
-        bias = fields["embedding"]["bias"]
-        x = at.linear("embedding_projection", x, fields["d_model"], bias=bias)  # (B, T, W) x (W, D)
-    return x
+    memory, before = given.memory, 0
+    layers = len(list(expanded(fields["decoder"]["layers"])))
+    if fields["encoder"]:
+        before = len(list(expanded(fields["encoder"]["layers"]))) if given.source.shape[1] else 0
+        own = table
+        if not fields["share_embeddings"]:
+            own = embedding_table(fields, root.under("encoder"), fields["encoder_vocab_size"] or fields["vocab_size"])
+        after = _told(on_layer if before else None, 0, before + layers)
+        types = np.zeros_like(given.source)
+        memory = encoder(fields, given.source, own, root, token_types=types, after=after)  # (B, M, D)
+    at, some = root.under("decoder"), fields["decoder"]
+    here = request.past + np.arange(given.tokens.shape[1])  # (T)
+    x = embedded(fields, given.tokens, table, at, positions=some["positions"], here=here, token_types=given.token_types)
+    held = [request.arrays[path].shape[-2] for path in request.cross] if request.past else [memory.shape[1]]
+    sight = Sight(request.past, True, request, memory, asks=any(held), table=shared_positions(some, at))
+    return stack(some, x, at, sight=sight, after=_told(on_layer, before, before + layers))  # (B, T, D)
 
 
-def stack(fields: Fields, x: Array, at: Scope, *, request: Request, on_layer: OnLayer | None) -> Array:
-    """Added positions, the layers in order, and the norm above them. x: (B, T, D) -> (B, T, D)."""
-    here = request.past + np.arange(x.shape[1])  # (T)
-    x = of_kind(ADDED, fields["positions"]["kind"], "positions")(fields["positions"], x, here, at)  # (B, T, D)
-    layers = list(expanded(fields["layers"]))
-    for index, layer in enumerate(layers):
-        x = block(layer, x, at.under(f"layers.{index}"), request=request)  # (B, T, D)
-        if on_layer is not None:
-            x = on_layer(index + 1, len(layers), x)  # (B, T, D)
-    above = fields["final_norm"]
-    if above is None:  # a layer that ends in a norm needs none above it
-        above = layers[-1]["norms"] != "post"
-    return norm(fields["norm"], x, at, "final_norm") if above else x
+def encoder(
+    fields: Fields, tokens: Array, table: Table, root: Scope, *, token_types: Array, after: AfterLayer
+) -> Array:
+    """All tokens of a text at once, each of which sees all others that its windows reach. (B, M) -> (B, M, D)."""
+    at, some = root.under("encoder"), fields["encoder"]
+    here = np.arange(tokens.shape[1])  # (M)
+    x = embedded(fields, tokens, table, at, positions=some["positions"], here=here, token_types=token_types)
+    return stack(some, x, at, sight=Sight(causal=False, table=shared_positions(some, at)), after=after)  # (B, M, D)
 
 
-def expanded(entries: list[Fields]) -> Iterator[Fields]:
-    """Every single layer in order: `repeat` and `pattern` multiplied out."""
-    for entry in entries:
-        for _ in range(entry["repeat"]):
-            if "pattern" in entry:
-                yield from expanded(entry["pattern"])
-            else:
-                yield entry
-
-
-def head(fields: Fields, x: Array, embedding: Table, root: Scope) -> Array:
-    """One logit for each row of the vocabulary, from the embedding's table when tied (arXiv 1608.05859).
-
-    x: (B, T, D) -> (B, T, V).
-    """
-    table = embedding
-    if not fields["tie_embeddings"]:
-        table = root.table("head", fields["vocab_size"], fields["d_model"])
-    elif fields["embedding"]["width"]:
-        x = root.under("head").linear("projection", x, fields["embedding"]["width"], bias=False)  # (B, T, D) x (D, W)
-    logits = table.product("head", x)  # (B, T, D) x (D, V)
-    if fields["head"]["bias"]:
-        logits = logits + root.parameter("head_bias", fields["vocab_size"])  # (B, T, V) + (V)
-    return soft_cap(logits, fields["head"]["softcap"])
+def _told(on_layer: OnLayer | None, done: int, layers: int) -> AfterLayer:
+    """After layer n of a stack, `done` + n of all `layers` of the pass are done."""
+    return lambda layer, x: x if on_layer is None else on_layer(done + layer, layers, x)

@@ -64,8 +64,12 @@ def nothing_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Arra
 
 
 def learned_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
-    """A trained row for each position (arXiv 1705.03122, section 3.1; GPT-2, BERT). x: (B, T, D); positions: (T)."""
-    return x + at.table("positions", fields["length"], x.shape[-1]).rows(positions)  # (B, T, D) + (T, D)
+    """A trained row for each position (arXiv 1705.03122, section 3.1; GPT-2, BERT). x: (B, T, D); positions: (T).
+
+    The first rows may belong to no position (two in RoBERTa, BART and OPT, whose rows begin behind a padding token's).
+    """
+    table = at.table("positions", fields["length"], x.shape[-1])
+    return x + table.rows(positions + fields["offset"])  # (B, T, D) + (T, D)
 
 
 def sinusoidal_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
@@ -92,6 +96,8 @@ ADDED: dict[str, Callable[[Fields, Array, Array, Scope], Array]] = {
     "learned": learned_added,
     "sinusoidal": sinusoidal_added,
     "rope": nothing_added,
+    "relative": nothing_added,
+    "alibi": nothing_added,
 }
 """What each kind does to the embeddings, once, below the layers."""
 
@@ -100,5 +106,7 @@ TURNED: dict[str, Callable[[Fields, Array, Array], Array]] = {
     "learned": not_turned,
     "sinusoidal": not_turned,
     "rope": rope_turned,
+    "relative": not_turned,
+    "alibi": not_turned,
 }
 """What each kind does to queries and keys, in every attention."""

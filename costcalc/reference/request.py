@@ -1,4 +1,4 @@
-"""What a request holds between two passes: the latest keys and values of every layer."""
+"""What a request holds between two passes: the latest keys and values of every layer, and those of another stack."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from costcalc.reference.arrays import Array
 class Request:
     """past: how many tokens went through before; with nothing held for them, the new ones only stand further on.
     kept: how many of the next pass's new tokens stay, None for all of them; fewer when the last ones are only tried, as
-    in speculative decoding. arrays: what is held, by path.
+    in speculative decoding. arrays: what is held, by path. cross: the paths, among them, of keys and values that were
+    made of an encoder's tokens, once.
     """
 
     past: int = 0
     kept: int | None = None
     arrays: dict[str, Array] = field(default_factory=dict)
+    cross: frozenset[str] = frozenset()
 
     def check(self, tokens: int) -> None:
         """ValueError where the counts cannot be meant for a pass of so many new tokens."""
@@ -32,8 +34,8 @@ class Request:
         new: (..., T, H). Result: (..., held + T, H).
         """
         held = self.arrays.get(path)
-        if held is not None and (*held.shape[:-2], held.shape[-1]) != (*new.shape[:-2], new.shape[-1]):
-            raise ValueError(f"{path} holds {held.shape}, and {new.shape} is of another batch or model")
+        if held is not None:
+            _check_same(path, held, new)
         seen = new if held is None else np.concatenate([held, new], axis=-2)  # (..., held + T, H)
         dropped = 0 if self.kept is None else new.shape[-2] - self.kept
         stays = seen[..., : seen.shape[-2] - dropped, :]
@@ -41,3 +43,23 @@ class Request:
             stays = stays[..., max(stays.shape[-2] - window, 0) :, :]
         self.arrays[path] = stays
         return seen
+
+    def once(self, path: str, new: Array) -> Array:
+        """What the pass that starts the request makes of an encoder's tokens, and later ones find: (..., M, H).
+
+        new: (..., M, H), or (..., 0, H) in later passes.
+        """
+        if self.past == 0 or path not in self.arrays:
+            self.arrays[path] = new
+            self.cross |= {path}
+        _check_same(path, self.arrays[path], new)
+        return self.arrays[path]
+
+    def kind(self, path: str) -> str:
+        """Of an array that is held: "cross" where it was made of an encoder's tokens, otherwise "kv"."""
+        return "cross" if path in self.cross else "kv"
+
+
+def _check_same(path: str, held: Array, new: Array) -> None:
+    if (*held.shape[:-2], held.shape[-1]) != (*new.shape[:-2], new.shape[-1]):
+        raise ValueError(f"{path} holds {held.shape}, and {new.shape} is of another batch or model")

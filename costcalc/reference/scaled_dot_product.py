@@ -32,35 +32,52 @@ def soft_cap(x: Array, cap: float | None) -> Array:
     return cap * np.tanh(floats(x) / cap)
 
 
-def first_seen(position: int, window: int | None) -> int:
-    """The earliest position that a query at `position` sees: the window holds the query's own and those before it."""
-    return 0 if window is None else max(position - window + 1, 0)
+def seen_from(position: int, keys: int, *, causal: bool, window: int | None = None) -> slice:
+    """Which of `keys` positions a query at `position` sees.
+
+    causal: itself and earlier ones, of which a window holds the latest, its own included (arXiv 2310.06825, section 2).
+    Otherwise all, of which a window holds its own and window // 2 to either side (ModernBERT, arXiv 2412.13663).
+    """
+    if window is None:
+        return slice(0, position + 1 if causal else keys)
+    if causal:
+        return slice(max(position - window + 1, 0), position + 1)
+    return slice(max(position - window // 2, 0), min(position + window // 2 + 1, keys))
 
 
 def visible(queries: int, keys: int, *, causal: bool = False, window: int | None = None) -> Array:
     """Who sees whom: (queries, keys) of True and False. The queries are the last of the keys' positions.
 
-    causal: nobody sees a later position (arXiv 1706.03762, section 3.2.3). window: of the others only the latest
-    (sliding window, arXiv 2310.06825, section 2); it looks back, so it goes with causal.
-    Raises ValueError for another window, and for more causal queries than keys.
+    causal: nobody sees a later position (arXiv 1706.03762, section 3.2.3). window: of the others only the latest, the
+    own one included (arXiv 2310.06825, section 2); not causal, the own one and window // 2 to either side (arXiv
+    2412.13663). Raises ValueError for another window, and for more causal or windowed queries than keys.
     """
-    if causal and queries > keys:
+    if (causal or window is not None) and queries > keys:
         raise ValueError(f"{queries} queries cannot be the last of {keys} positions")
-    if window is not None and (not isinstance(window, int | np.integer) or window < 1 or not causal):
-        raise ValueError(f"a window is a whole number of at least 1, and goes with causal=True: {window}")
+    if window is not None and (not isinstance(window, int | np.integer) or window < 1):
+        raise ValueError(f"a window is a whole number of at least 1: {window}")
     query = np.arange(keys - queries, keys)[:, None]  # (T, 1)
     key = np.arange(keys)[None, :]  # (1, S)
     seen = np.full((queries, keys), True)  # (T, S)
     if causal:
         seen &= key <= query
     if window is not None:
-        seen &= key > query - window
+        seen &= key > query - window if causal else np.abs(key - query) <= window // 2
     return seen
 
 
-def attention_weights(scores: Array, *, scale: float, softcap: float | None = None, seen: Array | None = None) -> Array:
-    """Scores q·k to weights that sum to 1 over the keys: scaled, capped, masked, softmax. (..., T, S) both."""
+def attention_weights(
+    scores: Array,
+    *,
+    scale: float,
+    softcap: float | None = None,
+    added: Array | None = None,
+    seen: Array | None = None,
+) -> Array:
+    """Scores q·k to weights that sum to 1 over the keys: scaled, capped, added to, masked, softmax. (..., T, S) all."""
     scores = soft_cap(floats(scores) * scale, softcap)  # (..., T, S)
+    if added is not None:
+        scores = scores + added  # numbers of positions: T5's, ALiBi's
     if seen is not None:
         scores = np.where(seen, scores, -np.inf)  # weight 0 where a query may not look
     return softmax(scores)
@@ -79,7 +96,7 @@ def attention(
     """softmax(q kᵀ / √H) v, and the weights themselves (arXiv 1706.03762, equation 1).
 
     q: (..., T, H); k: (..., S, H); v: (..., S, any); the queries are the last T of the S positions. causal: a query
-    sees no later key. window: and of the others only the latest, its own included. scale: None for 1 / √H. Results:
+    sees no later key. window: and of the others only the latest, as `visible` has it. scale: None for 1 / √H. Results:
     (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H). Raises
     ValueError for shapes that do not go together, for more queries than keys, and for a window or a cap that cannot be.
     """

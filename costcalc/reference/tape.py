@@ -50,8 +50,9 @@ class Tape:
     """The records of one pass.
 
     parameters: path -> (elements, role). products: path -> the products made there, in order. of: path of a product ->
-    path of the parameter it multiplied by. cached: path -> elements held after the pass. row_sum_error: the largest
-    distance from 1 of the sum of any row of attention weights, None if there was none.
+    path of the parameter it multiplied by. cached: path -> elements held after the pass. cached_kinds: path -> "kv", or
+    "cross" for what was made of an encoder's tokens. row_sum_error: the largest distance from 1 of the sum of any row
+    of attention weights, None if there was none. pooled: what a pooler gave, (B, D), beside the result of the pass.
     """
 
     weights: Weights
@@ -59,7 +60,9 @@ class Tape:
     products: dict[str, list[Product]] = field(default_factory=dict)
     of: dict[str, str] = field(default_factory=dict)
     cached: dict[str, int] = field(default_factory=dict)
+    cached_kinds: dict[str, str] = field(default_factory=dict)
     row_sum_error: float | None = None
+    pooled: Array | None = None
 
     def flops(self) -> dict[str, int]:
         """FLOPs by path."""
@@ -71,8 +74,15 @@ class Tape:
             raise ValueError(f"{path} is allocated twice in one pass")
         self.parameters[path] = (elements, role)
 
+    def borrowed(self, path: str, elements: int) -> None:
+        """An earlier layer's parameter array, used again; ValueError where there is none of that size."""
+        if self.parameters.get(path, (0, ""))[0] != elements:
+            raise ValueError(f"{path} is shared by layers that differ, or that come before it")
+
     def multiplied(self, path: str, product: Product, of: str | None = None) -> None:
-        """Write down a product, and the parameter it multiplied by."""
+        """Write down a product, and the parameter it multiplied by; of no rows there is none."""
+        if product.flops == 0:
+            return
         self.products.setdefault(path, []).append(product)
         if of is not None:
             self.of[path] = of
@@ -111,39 +121,43 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A place in the model, such as decoder.layers.7.attention, where parameters and products have names."""
+    """A place in the model, such as decoder.layers.7.attention, where parameters and products have names.
+
+    lender: the place whose parameters these are, where layers share one set of weights (ALBERT, arXiv 1909.11942,
+    section 3.1) and this is not the first of them.
+    """
 
     tape: Tape
     path: str = ""
+    lender: str | None = None
 
     def under(self, name: str) -> Scope:
         """The place one step further down."""
-        return Scope(self.tape, self.named(name))
+        return Scope(self.tape, self.named(name), None if self.lender is None else f"{self.lender}.{name}")
 
     def named(self, name: str) -> str:
         """The path of something here."""
         return f"{self.path}.{name}" if self.path else name
 
-    def parameter(self, name: str, *shape: int) -> Array:
+    def parameter(self, name: str, *shape: int, role: str = "trainable") -> Array:
         """A parameter array of this shape."""
-        self.tape.allocated(self.named(name), prod(shape), "trainable")
-        return _checked(self.named(name), self.tape.weights.array(self.named(name), shape))
+        path = self._held(name, prod(shape), role)
+        return _checked(path, self.tape.weights.array(path, shape))
 
     def gain(self, name: str, width: int) -> Array:
         """The gain of a norm, one number a channel."""
-        self.tape.allocated(self.named(name), width, "trainable")
-        return _checked(self.named(name), self.tape.weights.gain(self.named(name), width))
+        path = self._held(name, width)
+        return _checked(path, self.tape.weights.gain(path, width))
 
     def table(self, name: str, length: int, width: int, *, role: str = "trainable") -> Table:
         """A table of (length, width)."""
-        path = self.named(name)
-        self.tape.allocated(path, length * width, role)
+        path = self._held(name, length * width, role)
         return Table(self.tape, path, _checked(path, self.tape.weights.table(path, length, width)), length)
 
     def linear(self, name: str, x: Array, outputs: int, *, bias: bool) -> Array:
         """x W, or x W + b: (..., inputs) -> (..., outputs), in blocks of the columns that are held."""
-        path, inputs = self.named(name), x.shape[-1]
-        self.tape.allocated(path, inputs * outputs, "trainable")
+        inputs = x.shape[-1]
+        path = self._held(name, inputs * outputs)
         held = self.tape.weights.matrix(path, inputs, outputs)
         flat = _checked(path, x.reshape(-1, inputs))  # (rows, inputs)
         if held.shape[1] == outputs:
@@ -153,7 +167,7 @@ class Scope:
             for start in range(0, outputs, held.shape[1]):
                 block = held[:, : outputs - start]  # (inputs, columns of the block)
                 out[:, start : start + block.shape[1]] = flat @ _checked(path, block)
-        self.tape.multiplied(path, Product(1, len(flat), inputs, outputs), of=path)
+        self.tape.multiplied(self.named(name), Product(1, len(flat), inputs, outputs), of=path)
         if bias:
             out = out + self.parameter(f"{name}_bias", outputs)  # (rows, outputs) + (outputs)
         return out.reshape(*x.shape[:-1], outputs)
@@ -164,6 +178,14 @@ class Scope:
         out: Array = _checked(path, a) @ _checked(path, b)
         self.tape.multiplied(path, Product(prod(out.shape[:-2]), a.shape[-2], a.shape[-1], b.shape[-1]))
         return out
+
+    def _held(self, name: str, elements: int, role: str = "trainable") -> str:
+        """The path of a parameter of this place, or of its lender, written down."""
+        if self.lender is None:
+            self.tape.allocated(self.named(name), elements, role)
+            return self.named(name)
+        self.tape.borrowed(f"{self.lender}.{name}", elements)
+        return f"{self.lender}.{name}"
 
 
 def _checked(path: str, array: Array) -> Array:

@@ -57,26 +57,44 @@ def compare(inventory: Inventory, workload: Workload, tape: Tape, *, phase: str)
 def stated(inventory: Inventory, workload: Workload) -> Amounts:
     """What the inventory says of each single layer."""
     amounts: Amounts = {kind: {} for kind in KINDS}
-    layers = _layers(inventory)
+    layers, shared = _layers(inventory), _shared(inventory)
     for record in inventory.records:
         group = group_of(record.path, layers)
-        for place in layers.get(group or "", [""]):
+        places = layers.get(group or "", [""])
+        for place in places[:1] if record.path in shared and isinstance(record, Weight) else places:
             path = _placed(record.path, group, place)
             if isinstance(record, Matmul):
-                tag = record.role if record.of is None else _placed(record.of, group, place)
+                holder = places[0] if record.of in shared else place
+                tag = record.role if record.of is None else _placed(record.of, group, holder)
             else:
                 tag = record.role if isinstance(record, Weight) else record.kind
             kind, amount = _of_one_layer(record, workload)
             before = amounts[kind].get(path, (0, tag))[0]
             amounts[kind][path] = (before + amount, tag)
-    return amounts
+    return {kind: _without_nothing(amounts[kind]) for kind in KINDS}
 
 
 def recorded(tape: Tape) -> Amounts:
     """What the pass did."""
     flops = {path: (flops, tape.of.get(path, path.rpartition(".")[2])) for path, flops in tape.flops().items()}
-    cached = {path: (elements, "kv") for path, elements in tape.cached.items()}
-    return dict(zip(KINDS, (dict(tape.parameters), flops, cached), strict=True))
+    cached = {path: (elements, tape.cached_kinds.get(path, "kv")) for path, elements in tape.cached.items()}
+    amounts = (dict(tape.parameters), flops, cached)
+    return {kind: _without_nothing(found) for kind, found in zip(KINDS, amounts, strict=True)}
+
+
+def _without_nothing(amounts: dict[str, Amount]) -> dict[str, Amount]:
+    """What a pass does not do at all, such as an encoder's products in a decode step, has no path on a tape."""
+    return {path: amount for path, amount in amounts.items() if amount[0]}
+
+
+def _shared(inventory: Inventory) -> set[str]:
+    """Paths of the weights that all layers of a group have in common (ALBERT): the first of them holds them."""
+    depths = inventory.layers_of
+    return {
+        weight.path
+        for weight in inventory.weights
+        if weight.times == 1 and depths.get(group_of(weight.path, depths) or "", 1) > 1
+    }
 
 
 def merged(faults: list[Fault], layout: Mapping[str, tuple[str, ...]]) -> list[Fault]:
@@ -143,13 +161,16 @@ def _differences(kind: str, told: dict[str, Amount], done: dict[str, Amount], ph
 
 
 def _wrong_depths(inventory: Inventory, phase: str) -> list[Fault]:
-    """Records that count for another number of layers than their group has."""
-    layers = _layers(inventory)
+    """Records that count for another number of layers than their group has; but weights may be shared, and count once.
+
+    Weights that are stated as shared and are not differ in the layers that hold their own.
+    """
+    layers, shared = _layers(inventory), _shared(inventory)
     depths = [(record, len(layers.get(group_of(record.path, layers) or "", [""]))) for record in inventory.records]
     return [
         Fault((phase,), "layers", record.path, (), record.times, depth)
         for record, depth in depths
-        if record.times != depth
+        if record.times != depth and not (isinstance(record, Weight) and record.path in shared)
     ]
 
 

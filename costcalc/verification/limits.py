@@ -13,8 +13,10 @@ from costcalc.reference.arrays import Fields
 
 TOKENS = 11
 """New tokens of the prefill: a prime, so that no other size is taken for it."""
+MEMORY = 7
+"""Tokens of an encoder's text, or of another model's, that a decoder looks at."""
 WINDOW = 5
-"""A window that binds within TOKENS, in place of one that would not."""
+"""A window that binds within TOKENS and MEMORY, in place of one that would not."""
 LARGEST_ARENA = 2**28
 """Elements, 1 GiB: of a larger matrix that many columns are multiplied at a time."""
 TABLE_ROWS = 512
@@ -30,15 +32,47 @@ def tokens_for(arch: Architecture) -> int:
     return min(TOKENS, arch.longest() or TOKENS)
 
 
-def binding(fields: Fields, tokens: int) -> tuple[Fields, dict[int, int]]:
-    """The fields with every window that would not bind within `tokens` made smaller, and what was made of which."""
-    binds, replaced = min(WINDOW, max(tokens - 1, 1)), {}
-    for layer in written_layers(fields["decoder"]["layers"]):
-        attention = layer["attention"] or {}
-        window = attention.get("window")
-        if window is not None and window >= tokens and window != binds:
-            replaced[window] = attention["window"] = binds
+def memory_for(arch: Architecture) -> int:
+    """MEMORY, or as many as the encoder's position table has rows; 0 where no layer looks at an encoder's tokens."""
+    if not arch.inventory.takes_memory:
+        return 0
+    return min(MEMORY, arch.longest("encoder") or MEMORY) if arch.encoder is not None else MEMORY
+
+
+def workload_for(arch: Architecture) -> Workload:
+    """What a pass that starts a request is given."""
+    return Workload(new_tokens=tokens_for(arch), memory_tokens=memory_for(arch))
+
+
+def binding(fields: Fields, workload: Workload) -> tuple[Fields, dict[int, int]]:
+    """The fields with every window that would not bind in this pass made smaller, and what was made of which."""
+    tokens = lengths(fields, workload)
+    binds, replaced = min(_binding(tokens[name], causal=name == "decoder") for name in tokens), {}
+    for name, length in tokens.items():
+        for layer in written_layers(fields[name]["layers"]):
+            attention = layer["attention"] or {}
+            window = attention.get("window")
+            if window is not None and window != binds and _is_loose(window, length, causal=name == "decoder"):
+                replaced[window] = attention["window"] = binds
     return fields, dict(sorted(replaced.items()))
+
+
+def lengths(fields: Fields, workload: Workload) -> dict[str, int]:
+    """The tokens of each stack there is."""
+    if fields["encoder"] is None:
+        return {"decoder": workload.new_tokens}
+    if fields["decoder"] is None:
+        return {"encoder": workload.new_tokens}
+    return {"encoder": workload.memory_tokens, "decoder": workload.new_tokens}
+
+
+def _binding(tokens: int, *, causal: bool) -> int:
+    """WINDOW, or the largest that hides a token from another: of a decoder T - 1, of an encoder T - 2 to a side."""
+    return min(WINDOW, max(tokens - 1, 1) if causal else 2 * max(tokens - 2, 0) + 1)
+
+
+def _is_loose(window: int, tokens: int, *, causal: bool) -> bool:
+    return window >= tokens if causal else window // 2 >= tokens - 1
 
 
 def written_layers(entries: list[Fields]) -> Iterator[Fields]:
@@ -63,8 +97,9 @@ def _held(weight: Weight) -> int:
 
 def refuse_too_large(arch: Architecture) -> None:
     """Raise `CostcalcError` where a pass of `arch` would take many hours, or activations of many gigabytes."""
-    tokens, inventory = tokens_for(arch), arch.inventory
-    flops = sum(matmul.flops(Workload(new_tokens=tokens)) for matmul in inventory.matmuls)
+    workload, inventory = workload_for(arch), arch.inventory
+    tokens = max(workload.new_tokens, workload.memory_tokens)
+    flops = sum(matmul.flops(workload) for matmul in inventory.matmuls)
     multiplied = {matmul.of for matmul in inventory.matmuls}
     widest = max(_width(weight) for weight in inventory.weights if weight.path in multiplied)
     if flops > MOST_FLOPS or tokens * widest > LARGEST_ACTIVATIONS:

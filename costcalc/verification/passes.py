@@ -1,83 +1,161 @@
-"""The three passes that a verification compares: a prefill, the same with another last token, and a decode step."""
+"""The passes that a verification compares: of the whole text, with one token changed, and a decode step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from costcalc.inventory import Workload
 from costcalc.reference import Arena, Request, Tape, forward
-from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.stack import expanded
 from costcalc.verification.properties import distance
 
 Progress = Callable[[str, int, int], None]
 """Told what is running, how many of its layers are done, and of how many."""
+Given = dict[str, Array]
+"""A source or a memory, by the name that `forward` has for it."""
+AfterLayer = Callable[[int, Array], Array]
+"""Told the number of a layer of the stack below the head, from 1 on; 0 for the last one of an encoder below that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
     """What became of them.
 
-    tapes: of all three, in order. full, other: logits of the two prefills, (B, T, V). step: of the decode step,
-    (B, 1, V). errors: how far each layer's output of the decode step, and at last its logits, are from the prefill's.
-    overflowed: whether any operation told that its result was too large for float32.
+    tapes: of all, in order: the whole text, the same with another last token, for a decoder a decode step, and where
+    it looks at encoder tokens the first once more with another one of those. full, other, step, asked: their outputs,
+    (B, T, V), or (B, 1, V) of the decode step. errors: how far each layer's output of the decode step, and at last its
+    logits, are from the prefill's. encoded: what the encoder's layers gave, (B, M, D), first with the text as it is and
+    then with its last token changed. overflowed: whether any operation told that its result was too large for float32.
     """
 
     tapes: list[Tape]
     full: Array
     other: Array
-    step: Array
+    step: Array | None
     errors: list[float]
     overflowed: bool
+    asked: Array | None = None
+    encoded: tuple[Array, ...] = ()
 
     @property
     def finite(self) -> bool:
         """Whether all logits are numbers."""
-        return all(bool(np.isfinite(logits).all()) for logits in (self.full, self.other, self.step))
+        given = (self.full, self.other, self.step, self.asked)
+        return all(bool(np.isfinite(logits).all()) for logits in given if logits is not None)
 
 
-def run_passes(fields: Fields, arena: Arena, tokens: int, on_progress: Progress | None) -> Passes:
+@dataclass(slots=True)
+class Runner:
+    """Runs passes of one model and collects their tapes, and what overflowed."""
+
+    fields: Fields
+    arena: Arena
+    on_progress: Progress | None
+    tapes: list[Tape] = field(default_factory=list)
+    overflows: list[str] = field(default_factory=list)
+
+    def __call__(
+        self, label: str, tokens: Array, then: AfterLayer, request: Request | None = None, given: Given | None = None
+    ) -> Array:
+        """One pass, from an empty request unless one is given. Result: (B, T, V)."""
+        depth = len(list(expanded((self.fields["decoder"] or self.fields["encoder"])["layers"])))
+
+        def on_layer(done: int, layers: int, x: Array) -> Array:
+            if self.on_progress is not None:
+                self.on_progress(label, done, layers)
+            return then(done - (layers - depth), x)
+
+        self.tapes.append(Tape(self.arena))
+        request = Request() if request is None else request
+        with np.errstate(all="ignore", over="call", call=lambda *told: self.overflows.append(told[0])):
+            return forward(
+                self.fields, tokens, tape=self.tapes[-1], request=request, on_layer=on_layer, **(given or {})
+            )
+
+
+def run_passes(fields: Fields, arena: Arena, workload: Workload, on_progress: Progress | None) -> Passes:
+    """All passes of a model, each of whose first has this workload."""
+    run = Runner(fields, arena, on_progress)
+    return (_encoder_passes if fields["decoder"] is None else _decoder_passes)(run, workload)
+
+
+def _encoder_passes(run: Runner, workload: Workload) -> Passes:
+    """The text, and the same with another last token."""
+    text, changed = texts(workload.new_tokens, run.fields["vocab_size"])
+    encoded: dict[int, Array] = {}
+
+    def last(_: int, x: Array) -> Array:
+        encoded[len(run.tapes)] = x  # of each pass what its last layer gives
+        return x
+
+    full = run("pass", text, last)
+    other = run("pass, last token changed", changed, last)
+    return Passes(run.tapes, full, other, None, [], bool(run.overflows), encoded=tuple(encoded.values()))
+
+
+def _decoder_passes(run: Runner, workload: Workload) -> Passes:
     """Prefill, prefill with another last token, and the real last token decoded after the others.
 
     The second keeps in its cache what both texts share, so the third decodes from that. There each layer is given what
-    the prefill gave it, since a deep model can blow the rounding of its first layers up to any size.
+    the prefill gave it, since a deep model can blow the rounding of its first layers up to any size. Where there are
+    encoder tokens, they are given to the passes that start a request; a fourth one is the first with another of them.
     """
-    text, changed = texts(tokens, fields["vocab_size"])
+    tokens = workload.new_tokens
+    text, changed = texts(tokens, run.fields["vocab_size"])
+    given, others = memories(run.fields, workload)
     request = Request(kept=tokens - 1)
-    tapes: list[Tape] = []
-    rows: list[Array] = []
+    rows: dict[int, Array] = {}
     errors: list[float] = []
-    overflows: list[str] = []
+    encoded: list[Array] = []
 
-    def keep(_: int, x: Array) -> Array:
-        rows.append(x[:, -1:].copy())  # (B, 1, D)
+    def keep(layer: int, x: Array) -> Array:
+        rows[layer] = x[:, -1:].copy()  # (B, 1, D)
+        return encode(layer, x)
+
+    def encode(layer: int, x: Array) -> Array:
+        encoded.extend([x] if layer == 0 else [])
         return x
 
-    def compare(done: int, x: Array) -> Array:
-        errors.append(distance(x, rows[done - 1], scale=rows[done - 1]))
-        return rows[done - 1]  # every layer starts from the same
+    def compare(layer: int, x: Array) -> Array:
+        if layer <= 0:
+            return x
+        errors.append(distance(x, rows[layer], scale=rows[layer]))
+        return rows[layer]  # every layer starts from the same
 
-    def run(label: str, some: Array, request: Request, then: Callable[[int, Array], Array]) -> Array:
-        def on_layer(done: int, layers: int, x: Array) -> Array:
-            if on_progress is not None:
-                on_progress(label, done, layers)
-            return then(done, x)
-
-        tapes.append(Tape(arena))
-        return forward(fields, some, tape=tapes[-1], request=request, on_layer=on_layer)
-
-    with np.errstate(all="ignore", over="call", call=lambda *told: overflows.append(told[0])):
-        full = run("prefill", text, Request(), keep)
-        other = run("prefill, last token changed", changed, request, lambda _, x: x)
-        step = run("decode", text[:, -1:], request, compare)
+    full = run("prefill", text, keep, given=given)
+    other = run("prefill, last token changed", changed, lambda _, x: x, request, given)
+    step = run("decode", text[:, -1:], compare, request, {} if request.past else given)
     errors.append(distance(step, full[:, -1:], scale=full))
-    return Passes(tapes, full, other, step, errors, overflowed=bool(overflows))
+    asked = run("prefill, a token of the encoder changed", text, encode, given=others) if others else None
+    return Passes(run.tapes, full, other, step, errors, bool(run.overflows), asked, tuple(encoded))
 
 
-def texts(tokens: int, vocab_size: int) -> tuple[Array, Array]:
+def texts(tokens: int, vocab_size: int, *, seed: int = 1) -> tuple[Array, Array]:
     """A random text, (1, T), and the same with a neighbour of its last word: rows beside each other are two rows."""
-    text = np.random.default_rng(1).integers(0, vocab_size, (1, tokens))
+    text = np.random.default_rng(seed).integers(0, vocab_size, (1, tokens))
     changed, last = text.copy(), text[:, -1]
     changed[:, -1] = np.where(last + 1 < vocab_size, last + 1, np.maximum(last - 1, 0))
     return text, changed
+
+
+def memories(fields: Fields, workload: Workload) -> tuple[Given, Given]:
+    """What a decoder looks at, and the same with its last token changed: a source, (1, M), or a memory, (1, M, D)."""
+    if workload.memory_tokens == 0:
+        return {}, {}
+    if fields["encoder"] is not None:
+        source, other = texts(workload.memory_tokens, source_words(fields), seed=2)
+        return {"source": source}, {"source": other}
+    size = (1, workload.memory_tokens + 1, fields["d_model"])
+    numbers = np.random.default_rng(2).normal(size=size).astype(FLOAT)  # (1, M + 1, D)
+    return {"memory": numbers[:, :-1]}, {"memory": np.concatenate([numbers[:, :-2], numbers[:, -1:]], axis=1)}
+
+
+def source_words(fields: Fields) -> int:
+    """Rows of the table that the encoder of a pair looks up."""
+    own: int = fields["encoder_vocab_size"] or fields["vocab_size"]
+    return own

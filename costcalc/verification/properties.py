@@ -1,8 +1,8 @@
-"""What must hold of any decoder, measured on this one."""
+"""What must hold of any model, measured on this one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,13 @@ LAYER_ROUNDING = 1e-4
 """Two orders of the same float32 sums, through one layer, against the largest number there."""
 FEW = 8
 """Narrower than this, a norm may leave nothing that tells one token from another."""
+EARLIER = "a later token changes earlier logits"
+CACHED = "cached decoding differs from the full pass"
+STEPS = "prefill FLOPs differ from the sum of decode steps"
+UNCHANGED = "outputs that a changed token does not change"
+BEYOND = "a token is seen beyond the reach of windows"
+BOTH_WAYS = "an encoder looks both ways"
+NO_STEPS = "an encoder sees all of its tokens at once: it has no decode steps"
 
 
 def rows_sum_to_one(errors: list[float | None]) -> Property:
@@ -56,13 +63,36 @@ def earlier_unchanged(full: Array, changed: Array, *, tells: bool) -> Property:
 
     full, changed: (B, T, V). tells: whether another token must have other logits of its own.
     """
-    name = "a later token changes earlier logits"
     if not np.any(full[:, -1] != changed[:, -1]):
         why = "the changed token changes nothing, not even its own logits"
-        return Property(name, None, 0, why, failed=tells)
+        return Property(EARLIER, None, 0, why, failed=tells)
     if full.shape[1] == 1:
-        return Property(name, None, 0, "one token has no earlier one")
-    return Property(name, _largest(full[:, :-1] - changed[:, :-1]), 0)
+        return Property(EARLIER, None, 0, "one token has no earlier one")
+    return Property(EARLIER, _largest(full[:, :-1] - changed[:, :-1]), 0)
+
+
+def changed_outputs(full: Array, changed: Array, *, everywhere: bool, tells: bool) -> Property:
+    """Full attention: one token's change reaches the outputs of all tokens; measured is how many stay as they were.
+
+    full, changed: (B, T, any). everywhere: whether some layer sees all tokens; otherwise only the changed token's own
+    output, the last one, must change. tells: whether a change must show there.
+    """
+    if not tells:
+        return Property(UNCHANGED, None, 0, "a token need not show in others: too few words or heads, or sharp scores")
+    differ = np.any(full != changed, axis=-1)  # (B, T)
+    return Property(UNCHANGED, int(np.sum(~differ if everywhere else ~differ[:, -1:])), 0)
+
+
+def beyond_reach(full: Array, changed: Array, *, reach: int | None) -> Property:
+    """Windows: what an encoder's layers make of tokens further from the last, changed one than all windows together.
+
+    full, changed: (B, M, D). reach: that many tokens to a side, None for all.
+    """
+    far = 0 if reach is None else max(full.shape[1] - 1 - reach, 0)
+    if far == 0:
+        why = "some layer sees all tokens" if reach is None else "the windows of all layers reach every token"
+        return Property(BEYOND, None, 0, why)
+    return Property(BEYOND, _largest(full[:, :far] - changed[:, :far]), 0)
 
 
 def distance(one: Array, other: Array, *, scale: Array) -> float:
@@ -76,7 +106,7 @@ def cached_equals_full(errors: list[float]) -> Property:
 
     Layer by layer, since a deep model can blow up the rounding of its first layers to any size.
     """
-    return Property("cached decoding differs from the full pass", float(np.max(errors)), LAYER_ROUNDING)
+    return Property(CACHED, float(np.max(errors)), LAYER_ROUNDING)
 
 
 def tellable(properties: list[Property], *, finite: bool) -> list[Property]:
@@ -93,12 +123,14 @@ def tellable(properties: list[Property], *, finite: bool) -> list[Property]:
     ]
 
 
-def prefill_is_decode(inventory: Inventory, recorded: int, tokens: int) -> Property:
+def prefill_is_decode(inventory: Inventory, recorded: int, prefill: Workload) -> Property:
     """FLOPs of the recorded prefill, against the sum of as many decode steps as the inventory states them."""
     steps = sum(
-        matmul.flops(Workload(new_tokens=1, past_tokens=past)) for past in range(tokens) for matmul in inventory.matmuls
+        matmul.flops(replace(prefill, new_tokens=1, past_tokens=past))
+        for past in range(prefill.new_tokens)
+        for matmul in inventory.matmuls
     )
-    return Property("prefill FLOPs differ from the sum of decode steps", abs(recorded - steps), 0)
+    return Property(STEPS, abs(recorded - steps), 0)
 
 
 def _largest(x: Array) -> float:

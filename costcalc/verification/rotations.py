@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from costcalc.reference import Arena, Request, Scope, Tape
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.block import ATTENTION
 from costcalc.reference.kinds import of_kind
+from costcalc.reference.sight import Sight
 from costcalc.verification.limits import written_layers
 from costcalc.verification.properties import LAYER_ROUNDING, ROUNDING, Property, distance
 
@@ -22,29 +25,38 @@ OWN_FACTORS = ("scale", "softcap")
 OFFSETS, LENGTHS = "attention at the same RoPE offsets differs", "RoPE changes lengths of keys"
 
 
-def rotary(fields: Fields) -> list[tuple[Fields, Fields]]:
-    """Each distinct attention that has rotary positions, with those."""
-    found: dict[str, tuple[Fields, Fields]] = {}
-    for layer in written_layers(fields["decoder"]["layers"]):
-        if layer["attention"] is not None and layer["positions"]["kind"] == "rope":
-            turned = (layer["attention"], layer["positions"])
-            found.setdefault(repr(turned), turned)
+class Rotated(NamedTuple):
+    """An attention, its rotary positions, and whether it is a decoder's."""
+
+    attention: Fields
+    positions: Fields
+    causal: bool = True
+
+
+def rotary(fields: Fields) -> list[Rotated]:
+    """Each distinct attention of each stack that has rotary positions, with those."""
+    found: dict[str, Rotated] = {}
+    for name in ("encoder", "decoder"):
+        for layer in written_layers(fields[name]["layers"]) if fields[name] else ():
+            if layer["attention"] is not None and layer["positions"]["kind"] == "rope":
+                rotated = Rotated(layer["attention"], layer["positions"], causal=name == "decoder")
+                found.setdefault(repr(rotated), rotated)
     return list(found.values())
 
 
-def rotations(turned: list[tuple[Fields, Fields]], *, d_model: int, arena: Arena) -> list[Property]:
+def rotations(turned: list[Rotated], *, d_model: int, arena: Arena) -> list[Property]:
     """RoPE turns each pair by an angle: scores depend on offsets only, and lengths stay (arXiv 2104.09864, eq. 16).
 
-    turned: the distinct attentions that have rotary positions, with those. Each is run on one text that starts at 0,
+    turned: the distinct attentions that have rotary positions. Each is run on one text that starts at 0,
     and again where the text stands at other positions: the outputs must be the same, and every cached key as long.
     """
     bounds = {OFFSETS: LAYER_ROUNDING, LENGTHS: ROUNDING}
     if not turned:
         return [Property(name, None, bound, "no layer has rotary positions") for name, bound in bounds.items()]
-    told = [(attention, positions) for attention, positions in turned if positions["theta"] >= LEAST_THETA]
+    told = [rotated for rotated in turned if rotated.positions["theta"] >= LEAST_THETA]
     if not told:
         return [Property(name, None, bound, TOO_SMALL) for name, bound in bounds.items()]
-    found = [_shifted(attention, positions, d_model, arena) for attention, positions in told]
+    found = [_shifted(rotated, d_model, arena) for rotated in told]
     if not all(turns for _, _, turns in found):
         why = "positions change no key"
         return [Property(name, None, bound, why, failed=True) for name, bound in bounds.items()]
@@ -56,14 +68,16 @@ def rotations(turned: list[tuple[Fields, Fields]], *, d_model: int, arena: Arena
     ]
 
 
-def _shifted(attention: Fields, positions: Fields, d_model: int, arena: Arena) -> tuple[float, float, bool]:
+def _shifted(rotated: Rotated, d_model: int, arena: Arena) -> tuple[float, float, bool]:
     """By how much outputs and lengths differ at STARTS, as shares of the largest, and whether any cached key turns."""
     x = np.random.default_rng(0).normal(size=(1, TOKENS, d_model)).astype(FLOAT)  # (1, T, D)
-    fields = {**attention, **{name: None for name in OWN_FACTORS if name in attention}}
+    fields = {**rotated.attention, **{name: None for name in OWN_FACTORS if name in rotated.attention}}
 
     def run(start: int) -> tuple[Array, list[Array]]:
         request, at = Request(past=start), Scope(Tape(arena), "attention")
-        output = of_kind(ATTENTION, fields["kind"], "attention")(fields, x, at, positions=positions, request=request)
+        sight = Sight(start, rotated.causal, request)  # an encoder keeps no keys, but here they are looked at
+        attend = of_kind(ATTENTION, fields["kind"], "attention")
+        output = attend(fields, x, at, positions=rotated.positions, sight=sight)
         return output, list(request.arrays.values())
 
     output, cached = run(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,17 +13,26 @@ from costcalc.inventory import Inventory, Workload
 from costcalc.reference import Arena, NoReferenceError
 from costcalc.reference.arrays import Fields
 from costcalc.verification.faults import Compared, Fault, compare, told_once
-from costcalc.verification.limits import arena_for, binding, refuse_too_large, tokens_for
-from costcalc.verification.passes import Passes, Progress, run_passes
+from costcalc.verification.limits import arena_for, binding, refuse_too_large, workload_for
+from costcalc.verification.passes import Passes, Progress, run_passes, source_words
 from costcalc.verification.properties import (
+    BOTH_WAYS,
+    CACHED,
+    EARLIER,
     FEW,
+    LAYER_ROUNDING,
+    NO_STEPS,
+    STEPS,
     Property,
+    beyond_reach,
     cached_equals_full,
+    changed_outputs,
     earlier_unchanged,
     prefill_is_decode,
     rows_sum_to_one,
     tellable,
 )
+from costcalc.verification.reach import is_seen, reach
 from costcalc.verification.rotations import rotary, rotations
 
 
@@ -60,20 +69,22 @@ class Verification:
 def verify(arch: Architecture, *, on_progress: Progress | None = None) -> Verification:
     """Every parameter, matmul and cached array of every layer, in full width, against what `arch` states.
 
-    Three passes over one random float32 arena: a prefill of 11 tokens, or as many as the position table has rows; the
-    same with another last token, of which the cache keeps those that are the same; and the real last token decoded
-    after those. A window that would not bind in so short a text is made smaller, which the result says. Raises
-    `CostcalcError` where a model is too large to run or a kind has no forward pass.
+    Passes over one random float32 arena: a prefill of 11 tokens, or as many as the position table has rows; the same
+    with another last token, of which the cache keeps those that are the same; and the real last token decoded after
+    those. An encoder-decoder has an encoder's text of 7 tokens beside them, and a fourth pass with another last token
+    of that; a decoder with cross-attention alone has random numbers for it. An encoder alone has the first two passes.
+    A window that would not bind in so short a text is made smaller, which the result says. Raises `CostcalcError` where
+    a model is too large to run or a kind has no forward pass.
     """
     refuse_too_large(arch)
-    tokens = tokens_for(arch)
-    fields, replaced = binding(arch.model_dump(), tokens)
+    workload = workload_for(arch)
+    fields, replaced = binding(arch.model_dump(), workload)
     model = _revalidated(arch, fields) if replaced else arch
     try:
         arena = arena_for(model)
-        passes = run_passes(fields, arena, tokens, on_progress)
-        phases, faults = _compared(model.inventory, passes, tokens)
-        properties = _measured(fields, model.inventory, passes, arena, tokens)
+        passes = run_passes(fields, arena, workload, on_progress)
+        phases, faults = _compared(model.inventory, passes, workload)
+        properties = _measured(fields, model.inventory, passes, arena, workload)
     except NoReferenceError as error:
         raise CostcalcError(f"{arch.name} cannot be verified: {error}", hint="report this, please") from None
     except MemoryError:
@@ -89,30 +100,63 @@ def _revalidated(arch: Architecture, fields: Fields) -> Architecture:
         raise CostcalcError(what, hint="costcalc.load(copy.model_dump()) says what is wrong") from None
 
 
-def _compared(inventory: Inventory, passes: Passes, tokens: int) -> tuple[tuple[Phase, ...], tuple[Fault, ...]]:
+def _compared(inventory: Inventory, passes: Passes, workload: Workload) -> tuple[tuple[Phase, ...], tuple[Fault, ...]]:
     phases, faults = [], []
-    prefill, _, decode = passes.tapes
-    for name, tape, workload in (
-        ("prefill", prefill, Workload(new_tokens=tokens)),
-        ("decode", decode, Workload(new_tokens=1, past_tokens=tokens - 1)),
-    ):
-        totals, differing = compare(inventory, workload, tape, phase=name)
-        phases.append(Phase(name, workload, tuple(totals)))
+    step = replace(workload, new_tokens=1, past_tokens=workload.new_tokens - 1)
+    prefill, _, *decode = passes.tapes
+    compared = (
+        [("prefill", prefill, workload), ("decode", decode[0], step)] if decode else [("pass", prefill, workload)]
+    )
+    for name, tape, given in compared:
+        totals, differing = compare(inventory, given, tape, phase=name)
+        phases.append(Phase(name, given, tuple(totals)))
         faults += differing
     return tuple(phases), tuple(told_once(faults))
 
 
-def _measured(fields: Fields, inventory: Inventory, passes: Passes, arena: Arena, tokens: int) -> tuple[Property, ...]:
+def _measured(
+    fields: Fields, inventory: Inventory, passes: Passes, arena: Arena, workload: Workload
+) -> tuple[Property, ...]:
     has_core = any(matmul.role == "scores" for matmul in inventory.matmuls)
-    measured = [
-        rows_sum_to_one([tape.row_sum_error for tape in passes.tapes] if has_core else []),
-        earlier_unchanged(passes.full, passes.other, tells=fields["vocab_size"] > 1 and fields["d_model"] >= FEW),
-        cached_equals_full(passes.errors),
-    ]
+    rows = rows_sum_to_one([tape.row_sum_error for tape in passes.tapes] if has_core else [])
+    measured = [rows, *(_laws_of_decoder if inventory.has_cache else _laws_of_encoder)(fields, passes)]
     # A norm makes zeros of what overflows: all is finite then, and a law that fails says nothing.
     lost = passes.overflowed and not all(item.holds for item in measured)
     measured = tellable(measured, finite=passes.finite and not lost)
     with np.errstate(all="ignore"):
         measured += tellable(rotations(rotary(fields), d_model=fields["d_model"], arena=arena), finite=True)
-    prefill = sum(passes.tapes[0].flops().values())
-    return (*measured, prefill_is_decode(inventory, prefill, tokens))
+    if not inventory.has_cache:
+        return (*measured, Property(STEPS, None, 0, NO_STEPS))
+    return (*measured, prefill_is_decode(inventory, sum(passes.tapes[0].flops().values()), workload))
+
+
+def _laws_of_decoder(fields: Fields, passes: Passes) -> list[Property]:
+    """What is later changes nothing, and what was kept is as good as the text; encoder tokens are seen by all."""
+    laws = [
+        earlier_unchanged(passes.full, passes.other, tells=_tells(fields, fields["vocab_size"])),
+        cached_equals_full(passes.errors),
+    ]
+    if passes.asked is not None:
+        words = FEW if fields["encoder"] is None else source_words(fields)
+        tells = _tells(fields, words) and is_seen(fields, "decoder", "cross_attention")
+        laws.append(changed_outputs(passes.full, passes.asked, everywhere=True, tells=tells))
+    if passes.encoded:
+        laws.append(beyond_reach(*passes.encoded, reach=reach(fields["encoder"])))
+    return laws
+
+
+def _laws_of_encoder(fields: Fields, passes: Passes) -> list[Property]:
+    """Each token is seen by all, or as far as windows reach."""
+    far = reach(fields["encoder"])
+    tells = _tells(fields, fields["vocab_size"]) and (far is not None or is_seen(fields, "encoder", "attention"))
+    return [
+        Property(EARLIER, None, 0, BOTH_WAYS),
+        Property(CACHED, None, LAYER_ROUNDING, NO_STEPS),
+        changed_outputs(passes.full, passes.other, everywhere=far is None, tells=tells),
+        beyond_reach(*passes.encoded, reach=far),
+    ]
+
+
+def _tells(fields: Fields, words: int) -> bool:
+    """Whether another word must make a difference."""
+    return words > 1 and bool(fields["d_model"] >= FEW)

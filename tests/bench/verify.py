@@ -19,7 +19,7 @@ import numpy as np
 import costcalc
 from costcalc.reference import Tape, forward
 from costcalc.reference.tape import Product
-from costcalc.verification.limits import arena_for, binding
+from costcalc.verification.limits import arena_for, binding, workload_for
 
 TOKENS = 11
 
@@ -53,7 +53,7 @@ def main() -> None:
     result = costcalc.verify(model)
     whole = time.perf_counter() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    fields, _ = binding(model.model_dump(), TOKENS)
+    fields, _ = binding(model.model_dump(), workload_for(model))
     arena = arena_for(model)
     tokens = np.random.default_rng(0).integers(0, model.vocab_size, (1, TOKENS))
     passes, matmuls = [], []

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from costcalc.reference import Request, rms_norm
+from costcalc.reference import rms_norm
 from costcalc.reference.block import ATTENTION, NORM_PLACES, PARALLEL, block
 from costcalc.reference.feed_forward import FEED_FORWARD
+from costcalc.reference.sight import Sight
 
+SIGHT = Sight(start=7)
 TWO = np.array([[[2.0]]])
 
 
@@ -65,8 +67,8 @@ def layer(monkeypatch, place):
     """layer(norms=..., ...) -> the output for X, the place, and where the sublayers were run."""
     places = []
 
-    def treble(fields, x, at, *, positions, request):
-        places.append((at.path, positions, request))
+    def treble(fields, x, at, *, positions, sight, added):
+        places.append((at.path, positions, sight, added))
         return 3 * x
 
     def sine(fields, x, at):
@@ -82,12 +84,14 @@ def layer(monkeypatch, place):
             "parallel": False,
             "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True},
             "positions": {"kind": "none"},
-            "attention": {"kind": "treble"},
+            "attention": {"kind": "treble", "heads": 1},
+            "attention_norm": True,
+            "cross_attention": None,
             "feed_forward": {"kind": "sine"},
             **changes,
         }
         here = place({name: np.full(13, gain) for name, gain in GAINS.items()})
-        return block(fields, X, here, request=Request(past=7)), here, places
+        return block(fields, X, here, sight=SIGHT), here, places
 
     return run
 
@@ -141,6 +145,6 @@ def test_a_layer_is_its_formula(layer, changes, formula):
 
 def test_the_parts_of_a_layer_stand_at_their_places(layer):
     _, here, (attention, feed_forward) = layer()
-    assert attention == ("here.attention", {"kind": "none"}, Request(past=7))
+    assert attention == ("here.attention", {"kind": "none"}, SIGHT, None)
     assert feed_forward == "here.feed_forward"
     assert here.tape.parameters == dict.fromkeys(["here.attention_norm", "here.feed_forward_norm"], (13, "trainable"))

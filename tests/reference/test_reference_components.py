@@ -5,6 +5,7 @@ reads each field.
 """
 
 import re
+from dataclasses import replace
 from functools import cache, reduce
 from itertools import product
 from operator import getitem
@@ -26,7 +27,8 @@ from costcalc.reference.tape import Product
 from costcalc.verification.faults import KINDS, compare, stated
 
 ARENA = Arena(4096, deviation=13**-0.5)
-TEXT = np.random.default_rng(0).integers(0, 19, (3, 23))
+RNG = np.random.default_rng(0)
+TEXT = RNG.integers(0, 19, (3, 23))
 
 # V=19, D=13, N=6, K=2, H=5, F=37; two layers
 CORE = {"heads": 6, "kv_heads": 2, "head_dim": 5}
@@ -43,6 +45,9 @@ DECODE = Workload(batch=3, new_tokens=1, past_tokens=11)
 FIVE_MORE = Workload(batch=3, new_tokens=5, past_tokens=12, logits="last")
 PHASES = (PREFILL, DECODE, FIVE_MORE)
 """Each goes on where the one before ended."""
+WITH_MEMORY = tuple(replace(workload, memory_tokens=7) for workload in PHASES)
+ENCODER_PHASES = (PREFILL, Workload(batch=2, new_tokens=5, logits="last"))
+"""Each is a text of its own."""
 
 
 def small(*, attention=(), feed_forward=(), layer=(), **top):
@@ -55,8 +60,126 @@ def small(*, attention=(), feed_forward=(), layer=(), **top):
     return {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [block], **top}
 
 
+# An encoder of two layers, alone, with the same sizes; and one below a decoder of three, whose layers ask 3 heads of 7.
+ASKED = {"heads": 3, "head_dim": 7}
+
+
+def encoder(*, attention=(), layer=(), **top):
+    """The written form of a small encoder alone."""
+    block = {"repeat": 2, "attention": {**CORE, **dict(attention)}, "feed_forward": {"d_ff": 37}, **dict(layer)}
+    return {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "encoder": {"layers": [block]}, **top}
+
+
+def pair(*, asked=(), layer=(), decoder=(), **top):
+    """The written form of a small encoder-decoder."""
+    below = {"repeat": 2, "attention": CORE, "feed_forward": {"d_ff": 37}, **dict(layer)}
+    block = {**below, "repeat": 3, "cross_attention": {**ASKED, **dict(asked)}, **dict(decoder)}
+    stacks = {"encoder": {"layers": [below]}, "decoder": {"layers": [block]}}
+    return {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", **stacks, **top}
+
+
+def encoder_cases():
+    """(name, written form) of what only encoders have, or have in another way."""
+    for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
+        yield f"encoder {norms} {norm}", encoder(norm=NORMS[norm], layer={"norms": norms})
+    yield "encoder pooled", encoder(pooler=True)
+    yield "encoder without a head", encoder(pooler=True, head="none")
+    for window in (1, 2, 5, 19, 20, 21, 1009):
+        yield f"encoder window {window}", encoder(attention={"window": window}, positions="rope")
+    yield "encoder without its first norm", encoder(layer={"attention_norm": False})
+    for kind in ("none", "rope", "alibi", "relative", "sinusoidal"):
+        yield f"encoder {kind}", encoder(positions=kind)
+    for length, offset in ((23, 0), (23, 2)):
+        positions = {"kind": "learned", "length": length, "offset": offset}
+        yield f"encoder learned {length} {offset}", encoder(positions=positions)
+    narrow = ({}, {"width": 7}, {"width": 7, "project": "after", "bias": True})
+    for tied, embedding, transform in product((False, True), narrow, TRANSFORMS):
+        some = {"token_types": 3, "norm": {"kind": "layernorm"}, **embedding}
+        name = f"encoder {'tied' if tied else 'untied'} {embedding} {TRANSFORMS.index(transform)}"
+        yield name, encoder(tie_embeddings=tied, embedding=some, head=transform, positions=LEARNED)
+    for activation, norm in zip(ACTIVATIONS, [*NORMS, *NORMS], strict=False):
+        head = {"transform": True, "activation": activation, "norm": NORMS[norm]}
+        yield f"encoder's {activation} before {norm}", encoder(head=head, tie_embeddings=True)
+    albert = {"share_weights": True, "norms": "post", "repeat": 3}
+    yield "shared weights", encoder(layer=albert, embedding={"width": 7, "project": "after"}, norm="layernorm")
+    one, other = ({**CORE, "kv_heads": 3}, {"heads": 2, "head_dim": 3})
+    groups = [
+        {"name": "a", "repeat": 2, "share_weights": True, "attention": one},
+        {"name": "b", "repeat": 3, "share_weights": True, "attention": one},
+        {"name": "c", "repeat": 2, "attention": other, "feed_forward": {"d_ff": 37}},
+        {"name": "a", "repeat": 2, "share_weights": True, "attention": one},
+    ]
+    yield "several groups that share", encoder(encoder={"layers": groups})
+    for per_layer in (False, True):
+        relative = {"kind": "relative", "buckets": 7, "max_distance": 11, "per_layer": per_layer}
+        yield f"shared, relative, per layer {per_layer}", encoder(positions=relative, layer={"share_weights": True})
+
+
+def pair_cases():
+    """(name, written form) of encoders with decoders, and of decoders that ask others."""
+    for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
+        yield f"pair {norms} {norm}", pair(norm=NORMS[norm], layer={"norms": norms})
+    for kv_heads, bias in product((None, 1, 3), (False, True)):
+        yield f"pair {kv_heads} {bias}", pair(asked={"kv_heads": kv_heads, "bias": bias, "out_bias": bias})
+    for kind, norm in product(("per_head", "projection"), NORMS):
+        yield f"pair {kind} {norm}", pair(asked={"qk_norm": {"kind": kind, "norm": NORMS[norm]}})
+    yield "pair scaled and capped", pair(asked={"scale": 0.3, "softcap": 2.0})
+    yield "pair, heads derived", pair(d_model=42, asked={"head_dim": None})
+    for kind, per_layer in product(("relative", "alibi", "rope", "sinusoidal", "none"), (False, True)):
+        if kind == "relative" or not per_layer:
+            yield (
+                f"pair {kind} {per_layer}",
+                pair(positions={"kind": kind, **({"per_layer": True} if per_layer else {})}),
+            )
+    yield "pair learned", pair(positions=LEARNED)
+    yield "pair without feed-forward", pair(decoder={"feed_forward": None})
+    yield "pair that only asks", pair(decoder={"attention": None})
+    yield "pair that shares a table", pair(share_embeddings=True, tie_embeddings=True, embedding={"scale": 3.0})
+    yield "pair tied, two tables", pair(tie_embeddings=True)
+    yield "pair of two vocabularies", pair(encoder_vocab_size=29)
+    yield "pair with a scaled head", pair(tie_embeddings=True, head={"scale": 13**-0.5, "bias": "buffer"})
+    yield "pair without a head", pair(head="none")
+    yield "pair with shared layers", pair(layer={"share_weights": True})
+    yield "pair with windows", pair(layer={"attention": {**CORE, "window": 5}}, positions="rope")
+    yield "pair with normed embeddings", pair(embedding={"norm": "rmsnorm", "token_types": 2, "width": 7})
+    asks = [{"attention": CORE, "cross_attention": ASKED}, {"attention": CORE, "norms": "post"}]
+    yield "pair that asks in one layer", {**pair(), "decoder": {"layers": asks}}
+
+
+LEARNED = {"kind": "learned", "length": 23, "offset": 2}
+TRANSFORMS = (
+    {},
+    {"bias": "buffer"},
+    {"transform": True, "norm": None, "transform_bias": False, "activation": "relu"},
+    {"transform": True, "norm": {"kind": "layernorm"}, "bias": True},
+)
+
+
+def asking_cases():
+    """(name, written form) of decoders alone whose layers ask another model's tokens."""
+    asking = {"cross_attention": ASKED}
+    for norms in ("pre", "post", "output", "sandwich"):
+        yield f"asking {norms}", small(layer={**asking, "norms": norms}, norm="layernorm")
+    yield "asking only", small(layer=asking, attention=None, feed_forward=None)
+    yield "alibi", small(positions={"kind": "alibi", "max_bias": 4.0, "slope_scale": 0.5})
+    for kind in ("relative", "alibi"):
+        yield f"asking {kind}", small(layer=asking, positions=kind)
+    for per_layer, buckets in product((False, True), (4, 7, 32)):
+        relative = {"kind": "relative", "per_layer": per_layer, "buckets": buckets, "max_distance": 19}
+        yield f"relative {per_layer} {buckets}", small(positions=relative)
+    some = [{"positions": "none", "attention": {"heads": 1, "head_dim": 3}}, {"attention": CORE}]
+    yield "relative in one of two", small(positions="relative", layers=some)
+    yield "shared decoder", small(layer={"share_weights": True})
+    yield "decoder without its first norm", small(layer={"attention_norm": False})
+    yield "decoder without a head", small(head="none")
+    yield "decoder with types", small(embedding={"token_types": 2, "norm": "rmsnorm"})
+
+
 def cases():
     """(name, written form) of every case."""
+    yield from encoder_cases()
+    yield from pair_cases()
+    yield from asking_cases()
     for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
         yield f"{norms} {norm}", small(norm=NORMS[norm], layer={"norms": norms})
     for parallel, norm in product(("one_norm", "two_norms"), NORMS):
@@ -133,16 +256,34 @@ def model(case):
     return costcalc.load(CASES[case])
 
 
+def given(fields, workload):
+    """What a pass that starts a request is given beside its tokens."""
+    if workload.memory_tokens == 0:
+        return {}
+    if fields["encoder"] is not None:
+        return {"source": TEXT[: workload.batch, -workload.memory_tokens :]}
+    return {"memory": RNG.normal(size=(workload.batch, workload.memory_tokens, fields["d_model"]))}
+
+
 def passed(fields, *workloads):
     """The tapes of passes of these workloads, one after the other; before the first, one that leaves its past."""
     request, tapes, past = Request(), [], workloads[0].past_tokens
     if past:
-        forward(fields, TEXT[: workloads[0].batch, :past], tape=Tape(ARENA), request=request)
+        before = TEXT[: workloads[0].batch, :past]
+        forward(fields, before, tape=Tape(ARENA), request=request, **given(fields, workloads[0]))
     for workload in workloads:
         new = TEXT[: workload.batch, request.past : request.past + workload.new_tokens]
         tapes.append(Tape(ARENA))
-        forward(fields, new, tape=tapes[-1], request=request, logits=workload.logits)
+        more = {} if request.past else given(fields, workload)
+        forward(fields, new, tape=tapes[-1], request=request, logits=workload.logits, **more)
     return tapes
+
+
+def phases(arch):
+    """The workloads of a model's passes."""
+    if arch.decoder is None:
+        return ENCODER_PHASES
+    return WITH_MEMORY if arch.encoder is not None else PHASES
 
 
 def faults(arch, workload, tape):
@@ -161,16 +302,30 @@ def recorded_paths(tape):
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_recorded_is_what_is_stated(case):
     arch = model(case)
-    for workload, tape in zip(PHASES, passed(arch.model_dump(), *PHASES), strict=True):
-        totals, found = compare(arch.inventory, workload, tape, phase="phase")
-        assert found == []
-        assert [total.stated for total in totals] == [total.recorded for total in totals]
-        parameters, flops, cached, buffers = (total.recorded for total in totals)
-        assert parameters == costcalc.parameters(arch).total
-        assert buffers == costcalc.parameters(arch).buffers
-        assert flops == costcalc.flops(arch, workload).forward
-        context = workload.past_tokens + workload.new_tokens
-        assert cached == costcalc.kv_cache(arch, context, batch=workload.batch).elements
+    some = [phases(arch)]
+    if "asking" in case:  # with nobody to ask, too
+        some.append(WITH_MEMORY)
+    for workloads in some:
+        for workload, tape in zip(workloads, passed(arch.model_dump(), *workloads), strict=True):
+            check_recorded(arch, workload, tape)
+
+
+def check_recorded(arch, workload, tape):
+    totals, found = compare(arch.inventory, workload, tape, phase="phase")
+    assert found == []
+    assert [total.stated for total in totals] == [total.recorded for total in totals]
+    parameters, flops, cached, buffers = (total.recorded for total in totals)
+    assert parameters == costcalc.parameters(arch).total
+    assert buffers == costcalc.parameters(arch).buffers
+    assert flops == costcalc.flops(arch, workload).forward
+    context, memory = workload.past_tokens + workload.new_tokens, workload.memory_tokens
+    cache = costcalc.kv_cache(arch, context, batch=workload.batch, memory_tokens=memory)
+    assert cached == (cache.elements or 0) + (cache.cross_elements or 0)
+    kinds = {kind: sum(tape.cached[path] for path in tape.cached if tape.cached_kinds[path] == kind) for kind in CACHES}
+    assert kinds == {"kv": cache.elements or 0, "cross": cache.cross_elements or 0}
+
+
+CACHES = ("kv", "cross")
 
 
 @pytest.mark.parametrize("window", [1, 2, 10, 11, 12, 13, 1009])
@@ -339,7 +494,8 @@ def unread(some=CASES):
     """(class, field) of every field that no pass of these cases reads."""
     read = set()
     for case in some:
-        forward(Noted(model(case), read), TEXT[:1, :2], tape=Tape(ARENA))
+        fields, start = Noted(model(case), read), phases(model(case))[0]
+        forward(fields, TEXT[: start.batch, :2], tape=Tape(ARENA), **given(model(case).model_dump(), start))
     return ({(owner, field) for owner, field, _ in everything_offered()} | REMARKS) - read
 
 
@@ -381,6 +537,10 @@ ALL = {
     "LearnedPositions": ("learned", r"decoder\.positions", True),
     "SinusoidalPositions": ("sinusoidal frozen", r"decoder\.positions", True),
     "RotaryPositions": ("rope 4", r".*(position|rope|rotary|sinus).*", False),
+    "RelativePositions": ("pair relative False", r"(en|de)coder\.positions", True),
+    "AlibiPositions": ("pair alibi False", r".*(position|slope|alibi).*", False),
+    "VocabularyHead": ("encoder tied {} 3", r"head.*", True),
+    "NoHead": ("encoder without a head", r"head.*", False),
 }
 
 
@@ -389,7 +549,7 @@ def test_a_kind_records_something_where_something_is_stated(kind):
     case, pattern, has_paths = ALL[kind]
     arch = model(case)
     assert any(owner == kind for owner, _, _ in said(arch))
-    for workload, tape in zip(PHASES, passed(arch.model_dump(), *PHASES), strict=True):
+    for workload, tape in zip(phases(arch), passed(arch.model_dump(), *phases(arch)), strict=True):
         told = {path for path in paths(stated(arch.inventory, workload)) if re.fullmatch(pattern, path)}
         done = {path for path in recorded_paths(tape) if re.fullmatch(pattern, path)}
         assert told == done
@@ -432,6 +592,13 @@ def test_a_kind_that_is_in_no_case_is_found():
         ("Embedding", "bias", True),
         ("Embedding", "bias", False),
         ("Embedding", "scale", NUMBER),
+        ("Embedding", "project", "before"),
+        ("Embedding", "project", "after"),
+        ("Embedding", "token_types", None),
+        ("Embedding", "token_types", NUMBER),
+        ("Embedding", "norm", None),
+        *(("Embedding", "norm", norm) for norm in ("LayerNorm", "RMSNorm")),
+        *((owner, field, choice) for owner, field, choice in everything_offered() if owner in ("LayerNorm", "RMSNorm")),
     }
     without = {what for case in CASES if "gated" not in case for what in said(model(case))}
     assert ("Gated", "activation", "relu_squared") in everything_offered() - without

@@ -7,6 +7,7 @@ import pytest
 
 from costcalc.reference import Request, layer_norm, rms_norm, rope
 from costcalc.reference.grouped_query import QK_NORMS, grouped_query, join_heads, mixed_values, split_heads
+from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Product
 
 # B=3, T=11, D=13, N=6, H=5
@@ -74,7 +75,8 @@ def passed(here, some, parts=(11,), positions=None, x=X):
     request, out = Request(), []
     for part in np.split(x, np.cumsum(parts)[:-1], axis=1):
         here.tape.parameters.clear()
-        out.append(grouped_query(some, part, here, positions=positions or {"kind": "none"}, request=request))
+        sight = Sight(request.past, True, request)
+        out.append(grouped_query(some, part, here, positions=positions or {"kind": "none"}, sight=sight))
         request.past += part.shape[1]
     return np.concatenate(out, axis=1), request
 

@@ -10,7 +10,7 @@ import pytest
 import costcalc
 from costcalc.inventory import Workload
 from costcalc.reference import Arena, Given, Request, Tape, forward, rms_norm, sinusoidal
-from costcalc.reference.model import expanded
+from costcalc.reference.stack import expanded
 from costcalc.verification.faults import compare
 
 # V=19, D=13, W=7, B=3, T=11. One layer that adds nothing, since its matrices are zero: what is left stands around it.

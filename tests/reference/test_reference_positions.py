@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from costcalc.reference import rope, sinusoidal
+from costcalc.reference.on_scores import ON_SCORES
 from costcalc.reference.positions import ADDED, TURNED
 
 RNG = np.random.default_rng(0)
@@ -147,7 +148,7 @@ TABLE = RNG.normal(size=(11, 13)).astype(np.float32)
 THESE = np.arange(4, 11)
 
 
-@pytest.mark.parametrize("kind", ["none", "rope"])
+@pytest.mark.parametrize("kind", ["none", "rope", "relative", "alibi"])
 def test_what_is_not_added(place, kind):
     here = place({"positions": TABLE})
     assert ADDED[kind]({"kind": kind}, X, THESE, here) is X
@@ -157,7 +158,7 @@ def test_what_is_not_added(place, kind):
 @pytest.mark.parametrize(
     ("fields", "role"),
     [
-        ({"kind": "learned", "length": 11}, "trainable"),
+        ({"kind": "learned", "length": 11, "offset": 0}, "trainable"),
         ({"kind": "sinusoidal", "stored": "frozen", "length": 11}, "frozen"),
         ({"kind": "sinusoidal", "stored": "buffer", "length": 11}, "buffer"),
     ],
@@ -171,11 +172,21 @@ def test_rows_of_a_table_are_added(place, fields, role):
 
 
 @pytest.mark.parametrize(
-    "fields", [{"kind": "learned", "length": 11}, {"kind": "sinusoidal", "stored": "frozen", "length": 11}]
+    "fields", [{"kind": "learned", "length": 11, "offset": 0}, {"kind": "sinusoidal", "stored": "frozen", "length": 11}]
 )
 def test_there_is_no_row_beyond_the_table(place, fields):
     with pytest.raises(IndexError, match="positions has 11 rows, row 11 was asked for"):
         ADDED[fields["kind"]](fields, X, THESE + 1, place({"positions": TABLE}))
+
+
+def test_the_first_rows_may_belong_to_no_position(place):
+    """Two in RoBERTa, BART and OPT: position 4 has row 6, and of 11 rows the last is for position 8."""
+    fields = {"kind": "learned", "length": 11, "offset": 2}
+    added = ADDED["learned"](fields, X[:, :5], THESE[:5], place({"positions": TABLE}))
+    for t in range(5):
+        np.testing.assert_array_equal(added[:, t], X[:, t] + TABLE[6 + t])
+    with pytest.raises(IndexError, match="positions has 11 rows, row 11 was asked for"):
+        ADDED["learned"](fields, X, THESE, place({"positions": TABLE}))
 
 
 def test_sinusoids_that_are_not_stored_are_added(place):
@@ -188,14 +199,15 @@ def test_sinusoids_that_are_not_stored_are_added(place):
 
 def test_only_rope_turns():
     x = RNG.normal(size=(3, 2, 7, 10)).astype(np.float32)
-    for kind in ("none", "learned", "sinusoidal"):
+    for kind in ("none", "learned", "sinusoidal", "relative", "alibi"):
         assert TURNED[kind]({"kind": kind}, x, THESE) is x
     fields = {"kind": "rope", "theta": 7.0, "rotary_dim": 4}
     np.testing.assert_array_equal(TURNED["rope"](fields, x, THESE), rope(x, THESE, theta=7.0, rotary_dim=4))
 
 
-def test_every_kind_is_in_both_tables():
-    assert set(ADDED) == set(TURNED) == {"none", "learned", "sinusoidal", "rope"}
+def test_every_kind_is_in_all_tables():
+    kinds = {"none", "learned", "sinusoidal", "rope", "relative", "alibi"}
+    assert set(ADDED) == set(TURNED) == set(ON_SCORES) == kinds
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from costcalc.reference import attention, attention_weights, soft_cap, softmax, visible
-from costcalc.reference.scaled_dot_product import first_seen
+from costcalc.reference.scaled_dot_product import seen_from
 
 # B=3, N=2 heads, T=7 queries, S=11 keys of H=5, values of 3 numbers
 RNG = np.random.default_rng(0)
@@ -14,7 +14,9 @@ Q, K, V = RNG.normal(size=(3, 2, 7, 5)), RNG.normal(size=(3, 2, 11, 5)), RNG.nor
 
 
 def sees(query, key, causal, window):
-    return (not causal or key <= query) and (window is None or query - key < window)
+    if causal:
+        return key <= query and (window is None or query - key < window)
+    return window is None or abs(query - key) <= window // 2
 
 
 def attended(q, k, v, *, causal=False, window=None, scale=None, softcap=None):
@@ -58,20 +60,39 @@ def test_soft_cap():
     assert soft_cap(x, 50.0)[3] == pytest.approx(1e-3, rel=1e-9)
 
 
-@pytest.mark.parametrize(("position", "window", "first"), [(7, None, 0), (7, 3, 5), (7, 7, 1), (7, 8, 0), (7, 9, 0)])
-def test_the_first_key_in_a_window(position, window, first):
-    """Position 7 with a window of 3 sees 5, 6 and 7."""
-    assert first_seen(position, window) == first
+@pytest.mark.parametrize(
+    ("window", "causal", "first", "last"),
+    [
+        (None, True, 0, 7),
+        (3, True, 5, 7),  # 5, 6 and 7
+        (7, True, 1, 7),
+        (8, True, 0, 7),
+        (9, True, 0, 7),
+        (None, False, 0, 10),
+        (1, False, 7, 7),
+        (3, False, 6, 8),  # one to either side
+        (4, False, 5, 9),  # two, since 4 // 2 = 2
+        (5, False, 5, 9),
+        (7, False, 4, 10),
+        (9, False, 3, 10),  # beyond the last there is none
+        (97, False, 0, 10),
+    ],
+)
+def test_the_first_and_last_key_that_position_7_of_11_sees(window, causal, first, last):
+    assert seen_from(7, 11, causal=causal, window=window) == slice(first, last + 1)
 
 
+@pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("window", [None, 1, 2, 5, 10, 11, 12, 97])
 @pytest.mark.parametrize(("queries", "keys"), [(11, 11), (7, 11), (1, 11), (1, 1)])
-def test_who_sees_whom(queries, keys, window):
-    expected = [[sees(keys - queries + t, s, True, window) for s in range(keys)] for t in range(queries)]
-    seen = visible(queries, keys, causal=True, window=window)
+def test_who_sees_whom(queries, keys, window, causal):
+    expected = [[sees(keys - queries + t, s, causal, window) for s in range(keys)] for t in range(queries)]
+    seen = visible(queries, keys, causal=causal, window=window)
     assert seen.tolist() == expected
     for t in range(queries):
-        assert int(seen[t].argmax()) == first_seen(keys - queries + t, window)
+        sliced = np.zeros(keys, bool)
+        sliced[seen_from(keys - queries + t, keys, causal=causal, window=window)] = True
+        assert sliced.tolist() == expected[t]
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(7, 11), (11, 7), (1, 1)])
@@ -84,18 +105,19 @@ def test_everyone_sees_everyone_unless_said_otherwise(queries, keys):
     [
         (11, 7, {"causal": True}, "11 queries cannot be the last of 7 positions"),
         (8, 7, {"causal": True}, "8 queries cannot be the last of 7 positions"),
-        (7, 11, {"window": 3}, "a window is a whole number of at least 1, and goes with causal=True: 3"),
+        (8, 7, {"window": 3}, "8 queries cannot be the last of 7 positions"),
+        (7, 11, {"window": 0}, "a window is a whole number of at least 1: 0"),
         (
             7,
             11,
             {"causal": True, "window": 0},
-            "a window is a whole number of at least 1, and goes with causal=True: 0",
+            "a window is a whole number of at least 1: 0",
         ),
         (
             7,
             11,
             {"causal": True, "window": 1.5},
-            "a window is a whole number of at least 1, and goes with causal=True: 1.5",
+            "a window is a whole number of at least 1: 1.5",
         ),
     ],
 )

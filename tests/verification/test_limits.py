@@ -2,7 +2,7 @@
 
 import pytest
 
-from costcalc import CostcalcError
+from costcalc import CostcalcError, Workload
 from costcalc.reference.weights import ALIGNED, SHIFTS
 from costcalc.verification import limits, verify
 from costcalc.verification.limits import arena_for, binding, refuse_too_large, tokens_for
@@ -13,7 +13,7 @@ def test_wide_windows_are_made_to_bind(small):
         {"attention": {"heads": 6, "head_dim": 5, "window": window}} for window in (4096, 11, 10, 7, 128, 1, None)
     ]
     model = small(layers=layers, block={})
-    fields, replaced = binding(model.model_dump(), 11)
+    fields, replaced = binding(model.model_dump(), Workload(new_tokens=11))
     assert replaced == {11: 5, 128: 5, 4096: 5}
     assert [layer["attention"]["window"] for layer in fields["decoder"]["layers"]] == [5, 5, 10, 7, 5, 1, None]
     assert model.decoder.layers[0].attention.window == 4096

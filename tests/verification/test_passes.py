@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import costcalc
+from costcalc import Workload
 from costcalc.reference import Request, Tape, forward
 from costcalc.verification import verify
 from costcalc.verification.limits import arena_for
@@ -55,7 +56,7 @@ def test_a_deep_model_that_blows_rounding_up_is_judged_layer_by_layer():
     for part in (text[:, :-1], text[:, -1:]):
         step = forward(fields, part, tape=Tape(arena), request=request)
     assert distance(step, full[:, -1:], scale=full) > 1e-2
-    passes = run_passes(fields, arena, 11, None)
+    passes = run_passes(fields, arena, Workload(new_tokens=11), None)
     assert len(passes.errors) == 150 + 1
     assert max(passes.errors) < 1e-5
     assert verify(model).agrees

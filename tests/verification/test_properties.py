@@ -88,6 +88,7 @@ def test_prefill_against_steps():
     inventory = costcalc.load("gpt2").inventory
     # Matrices: 12·12·768² + the head; cores: 2·2·768 for 1 + 2 + 3 keys in 12 layers.
     exact = 3 * 2 * (12 * 12 * 768**2 + 50_257 * 768) + 12 * 2 * 2 * 768 * 6
-    assert prefill_is_decode(inventory, exact, 3).measured == 0
-    assert prefill_is_decode(inventory, exact - 7, 3).measured == 7
-    assert not prefill_is_decode(inventory, exact + 1, 3).holds
+    three = costcalc.Workload(new_tokens=3)
+    assert prefill_is_decode(inventory, exact, three).measured == 0
+    assert prefill_is_decode(inventory, exact - 7, three).measured == 7
+    assert not prefill_is_decode(inventory, exact + 1, three).holds

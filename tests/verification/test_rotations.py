@@ -3,7 +3,7 @@ import pytest
 
 from costcalc.reference import Arena, positions
 from costcalc.verification import rotations as module
-from costcalc.verification.rotations import rotary, rotations
+from costcalc.verification.rotations import Rotated, rotary, rotations
 
 # D = 13, N = 6 on K = 3 heads of H = 10.
 D_MODEL = 13
@@ -24,8 +24,10 @@ ROPE = {"kind": "rope", "theta": 1e4, "rotary_dim": None}
 PARTIAL = {"kind": "rope", "theta": 7.0, "rotary_dim": 4}
 
 
-def measured(*turned):
-    return rotations(list(turned), d_model=D_MODEL, arena=Arena(D_MODEL * 60, deviation=D_MODEL**-0.5))
+def measured(*turned, causal=True):
+    return rotations(
+        [Rotated(*some, causal) for some in turned], d_model=D_MODEL, arena=Arena(D_MODEL * 60, deviation=D_MODEL**-0.5)
+    )
 
 
 @pytest.mark.parametrize("positions", [ROPE, PARTIAL])
@@ -148,7 +150,7 @@ def test_a_number_that_is_none_is_no_rotation(monkeypatch):
 
 def test_a_rotation_is_told_once_and_with_its_own_attention(small):
     turned = rotary(small().model_dump())
-    assert [(attention["head_dim"], positions["kind"]) for attention, positions in turned] == [(5, "rope"), (7, "rope")]
+    assert [(some.attention["head_dim"], some.positions["kind"]) for some in turned] == [(5, "rope"), (7, "rope")]
     repeated = small(layers=[{"attention": {"heads": 6, "head_dim": 5}}, {"feed_forward": {"d_ff": 7}}] * 3, block={})
     assert len(rotary(repeated.model_dump())) == 1
     assert rotary(small(positions="none").model_dump()) == []

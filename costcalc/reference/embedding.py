@@ -1,0 +1,37 @@
+"""The bottom of a stack: rows of tables, positions, token types, and what makes D numbers of them."""
+
+from __future__ import annotations
+
+from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.kinds import of_kind
+from costcalc.reference.norms import norm
+from costcalc.reference.positions import ADDED
+from costcalc.reference.tape import Scope, Table
+
+
+def embedding_table(fields: Fields, at: Scope, rows: int) -> Table:
+    """A vocabulary's table, (V, D), or (V, W) when it is factorised."""
+    return at.table("embedding", rows, fields["embedding"]["width"] or fields["d_model"])
+
+
+def embedded(
+    fields: Fields, tokens: Array, table: Table, at: Scope, *, positions: Fields, here: Array, token_types: Array
+) -> Array:
+    """One row for each token, scaled; plus its position's, its type's; normed; projected where W is not D.
+
+    The projection of a factorised table (ALBERT, arXiv 1909.11942) comes after all these, or before them (OPT). Token
+    types and the norm are BERT's (arXiv 1810.04805, figure 2).
+    tokens, token_types: (B, T); here: (T), the positions. Result: (B, T, D).
+    """
+    how = fields["embedding"]
+    x = table.rows(tokens) * FLOAT(how["scale"])  # (B, T, D), or (B, T, W)
+    if how["width"] and how["project"] == "before":
+        x = at.linear("embedding_projection", x, fields["d_model"], bias=how["bias"])  # (B, T, W) x (W, D)
+    x = of_kind(ADDED, positions["kind"], "positions")(positions, x, here, at)  # (B, T, D)
+    if how["token_types"]:
+        x = x + at.table("token_types", how["token_types"], x.shape[-1]).rows(token_types)  # (B, T, D)
+    if how["norm"]:
+        x = norm(how["norm"], x, at, "embedding_norm")  # (B, T, D)
+    if how["width"] and how["project"] == "after":
+        x = at.linear("embedding_projection", x, fields["d_model"], bias=how["bias"])  # (B, T, W) x (W, D)
+    return x

@@ -1,0 +1,54 @@
+"""What stands on the last hidden states: logits over a vocabulary, or nothing; and a pooler beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from costcalc.reference.activations import ACTIVATIONS, tanh
+from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.kinds import of_kind
+from costcalc.reference.norms import norm
+from costcalc.reference.scaled_dot_product import soft_cap
+from costcalc.reference.tape import Scope, Table
+
+
+def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> Array:
+    """One logit for each row of the vocabulary, from the embedding's table when tied (arXiv 1608.05859).
+
+    x: (B, T, D) -> (B, T, V). Before the table may stand a dense layer, an activation and a norm (the masked-LM head of
+    BERT, arXiv 1810.04805); it makes W numbers where the table has so many (ALBERT, arXiv 1909.11942).
+    """
+    how, width = fields["head"], fields["embedding"]["width"]
+    x = x * FLOAT(how["scale"])  # (B, T, D)
+    if how["transform"]:
+        x = _transformed(how, x, width or fields["d_model"], root.under("head"))  # (B, T, D), or (B, T, W)
+    elif fields["tie_embeddings"] and width:
+        x = root.under("head").linear("projection", x, width, bias=False)  # (B, T, D) x (D, W)
+    table = embedding
+    if not fields["tie_embeddings"]:
+        table = root.table("head", fields["vocab_size"], x.shape[-1])
+    logits = table.product("head", x)  # (B, T, D) x (D, V)
+    if how["bias"]:
+        role = "buffer" if how["bias"] == "buffer" else "trainable"
+        logits = logits + root.parameter("head_bias", fields["vocab_size"], role=role)  # (B, T, V) + (V)
+    return soft_cap(logits, how["softcap"])
+
+
+def _transformed(how: Fields, x: Array, width: int, at: Scope) -> Array:
+    activation = of_kind(ACTIVATIONS, how["activation"], "activation")
+    x = activation(at.linear("transform", x, width, bias=how["transform_bias"]))  # (B, T, D) x (D, W)
+    return norm(how["norm"], x, at, "norm") if how["norm"] else x
+
+
+def no_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> Array:
+    """The hidden states themselves, (B, T, D)."""
+    del fields, embedding, root
+    return x
+
+
+HEADS: dict[str, Callable[[Fields, Array, Table, Scope], Array]] = {"vocabulary": vocabulary_head, "none": no_head}
+
+
+def pooled(x: Array, root: Scope) -> Array:
+    """tanh(x W + b) of each text's first token (BERT, arXiv 1810.04805, section 3.1). x: (B, T, D) -> (B, D)."""
+    return tanh(root.under("pooler").linear("dense", x[:, 0], x.shape[-1], bias=True))  # (B, D) x (D, D)

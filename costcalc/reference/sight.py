@@ -1,0 +1,27 @@
+"""What the tokens of a stack see: one another, what was kept of earlier ones, and another stack's tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from costcalc.reference.arrays import Array
+from costcalc.reference.request import Request
+from costcalc.reference.tape import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What goes with a stack's tokens through all of its layers.
+
+    start: the position of the first of them. causal: nobody sees a later token, as in a decoder; in an encoder all look
+    both ways. request: what keeps keys and values for later passes; None where nothing is kept. memory: (B, M, D), the
+    tokens that cross-attention makes keys and values of: those of the encoder in the pass that starts a request, none
+    in later ones. asks: whether there are any such tokens, now or kept. table: the one table of relative positions.
+    """
+
+    start: int = 0
+    causal: bool = True
+    request: Request | None = None
+    memory: Array | None = None
+    asks: bool = False
+    table: Table | None = None

@@ -1,0 +1,60 @@
+"""A stack of layers, in order, and the norm above them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.block import block
+from costcalc.reference.norms import norm
+from costcalc.reference.relative import relative_table
+from costcalc.reference.sight import Sight
+from costcalc.reference.tape import Scope, Table
+
+AfterLayer = Callable[[int, Array], Array]
+"""Told, after each layer, its number from 1 on and its output; what it gives goes on: (B, T, D)."""
+
+
+def stack(fields: Fields, x: Array, at: Scope, *, sight: Sight, after: AfterLayer) -> Array:
+    """All layers, and the norm above them. x: (B, T, D) -> (B, T, D)."""
+    layers = list(expanded(fields["layers"]))
+    for index, (layer, place) in enumerate(zip(layers, places(layers, at), strict=True)):
+        x = after(index + 1, block(layer, x, place, sight=sight))  # (B, T, D)
+    above = fields["final_norm"]
+    if above is None:  # a layer that ends in a norm needs none above it
+        above = layers[-1]["norms"] != "post"
+    return norm(fields["norm"], x, at, "final_norm") if above else x
+
+
+def expanded(entries: list[Fields]) -> Iterator[Fields]:
+    """Every single layer in order: `repeat` and `pattern` multiplied out."""
+    for entry in entries:
+        for _ in range(entry["repeat"]):
+            if "pattern" in entry:
+                yield from expanded(entry["pattern"])
+            else:
+                yield entry
+
+
+def places(layers: list[Fields], at: Scope) -> Iterator[Scope]:
+    """Where each layer stands; of equal layers that share their weights, the first one holds them for the others."""
+    holders: dict[str, str] = {}
+    for index, layer in enumerate(layers):
+        place = at.under(f"layers.{index}")
+        if layer["share_weights"]:
+            same = repr({name: value for name, value in layer.items() if name != "repeat"})
+            holder = holders.setdefault(same, place.path)
+            place = place if holder == place.path else Scope(place.tape, place.path, lender=holder)
+        yield place
+
+
+def shared_positions(fields: Fields, at: Scope) -> Table | None:
+    """The one table of relative positions for all layers of a stack, which have the same number of heads, if any."""
+    positions = fields["positions"]
+    if positions["kind"] != "relative" or positions["per_layer"]:
+        return None
+    using = (layer for layer in expanded(fields["layers"]) if layer["attention"] and layer["positions"] == positions)
+    heads = {layer["attention"]["heads"] for layer in using}
+    if len(heads) != 1:
+        raise ValueError(f"one table of relative positions is for layers of one number of heads, not {sorted(heads)}")
+    return relative_table(positions, heads.pop(), at)

@@ -1,0 +1,42 @@
+"""How far a changed token is seen: in principle, and in float32."""
+
+from __future__ import annotations
+
+from costcalc.reference.arrays import Fields
+from costcalc.reference.stack import expanded
+
+UNSEEN = ((2, 1e-6), (8, 0.3), (12, 0.6))
+"""How far scores of one head spread at most -> how often the weight of a token is lost behind float32's digits."""
+CERTAIN = 1e-6
+
+
+def reach(stack: Fields) -> int | None:
+    """How far a token is seen to either side in an encoder, through all of its layers; None for any distance."""
+    windows = [layer["attention"]["window"] for layer in expanded(stack["layers"]) if layer["attention"] is not None]
+    return None if None in windows else sum(window // 2 for window in windows)
+
+
+def is_seen(fields: Fields, stack: str, attention: str) -> bool:
+    """Whether in one of a stack's attentions each token's weight must show in float32, with the arena's numbers.
+
+    attention: "attention" or "cross_attention". With normed rows and matrices of deviation 1 / √D queries and keys are
+    numbers around 1, so that the products of a head deviate by √H, times the scale: with few heads of a large scale all
+    of the softmax may go to one token. Rows that come in larger, or slopes that are steeper, are not judged.
+    """
+    if fields["embedding"]["scale"] > 2 * fields["d_model"] ** 0.5:
+        return False
+    unseen = 1.0
+    for layer in expanded(fields[stack]["layers"]):
+        if layer[attention] is None:
+            continue
+        if attention == "attention" and layer["positions"].get("slope_scale", 0) > 1:
+            return False
+        unseen *= _unseen(layer[attention], fields["d_model"]) ** layer[attention]["heads"]
+    return unseen <= CERTAIN
+
+
+def _unseen(attention: Fields, d_model: int) -> float:
+    """How often a token's weight is lost in one head."""
+    head_dim = attention["head_dim"] or d_model // attention["heads"]
+    spread = 1.0 if attention["scale"] is None else attention["scale"] * head_dim**0.5
+    return next((often for most, often in UNSEEN if spread <= most), 1.0)
