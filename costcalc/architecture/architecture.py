@@ -48,11 +48,12 @@ Published = Annotated[
 class Architecture(Component):
     """What a transformer is, complete enough to state every parameter, matmul and cached element.
 
-    published_parameters: what the source prints, "174.6B" for a rounded figure. encoder, decoder: the stacks; both are
-    an encoder-decoder, whose decoder looks at the encoder's tokens. tie_embeddings: the head multiplies by the
-    embedding's table (the decoder's, where there is one) instead of one of its own. share_embeddings: encoder and
-    decoder look up one table. encoder_vocab_size: rows of the encoder's table, where it has its own of another size.
-    pooler: a dense layer on each text's first token, beside an encoder's head (BERT).
+    published_parameters: what the source prints, "174.6B" for a rounded figure. decoder: a stack whose tokens look
+    back, and are cached. encoder: a stack whose tokens look both ways; alone, or beside a decoder that looks at them.
+    tie_embeddings: the head multiplies by the embedding's table (the decoder's, where there is one) instead of one of
+    its own. share_embeddings: encoder and decoder look up one table. encoder_vocab_size: rows of the encoder's table,
+    where it has its own of another size. pooler: a dense layer on each text's first token, beside an encoder's head
+    (BERT).
     """
 
     name: Line = "model"

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from costcalc.architecture.architecture import Architecture
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, RuleError
-from costcalc.architecture.positions import RotaryPositions
+from costcalc.architecture.positions import RotaryPositions, has_one_table
 from costcalc.architecture.stack import Pattern, Stack
 from costcalc.architecture.written import FullForm
 
@@ -209,8 +209,9 @@ def _named(pair: _Pair) -> tuple[str, Said, Said]:
 
 def _only_rotates(pair: _Pair, name: str) -> bool:
     """Rotations written on a stack: they act in the layers, which hold them themselves."""
-    is_stack = isinstance(pair.base, Stack) and name == "positions"
-    return is_stack and not (pair.base.positions.added or pair.other.positions.added)
+    if not isinstance(pair.base, Stack) or name != "positions":
+        return False
+    return not any(each.added or has_one_table(each) for each in (pair.base.positions, pair.other.positions))
 
 
 Defaults = dict[str, tuple[Any, str]]

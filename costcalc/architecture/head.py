@@ -21,10 +21,11 @@ from costcalc.inventory import Logits, Matmul, Record, Sequences, Weight
 class VocabularyHead(Component):
     """D -> V, with the embedding's table when tied, or its own.
 
-    transform: a dense matrix, an activation and a norm come first (the masked-LM head of BERT, arXiv 1810.04805);
-    transform_bias, activation, norm: what that part has. bias: one number per vocabulary entry; "buffer" where it is
-    held, but no parameter (BART). scale: hidden states are multiplied by it first (T5 with a tied head).
-    softcap: logits become softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118). Scale and cap change no count.
+    transform: a dense matrix, an activation and a norm come first (the masked-LM head of BERT, arXiv 1810.04805).
+    transform_bias: whether that matrix has one. activation: the one after it. norm: the one after that; by default the
+    model's, None for none. bias: one number per vocabulary entry; "buffer" where it is held, but no parameter (BART).
+    scale: hidden states are multiplied by it first (T5 with a tied head); it changes no count. softcap: logits become
+    softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count.
 
     When the embedding is factorised (width W) and tied, a projection D -> W comes first (OPT-350m's `project_out`); a
     transform is that projection itself (ALBERT, ELECTRA), and then its own table has the width W as well.

@@ -127,9 +127,9 @@ class RotaryPositions(Component):
 class RelativePositions(Component):
     """A number for each head and each bucket of distances, added to the scores (T5, arXiv 1910.10683, section 2.1).
 
-    One table for all layers of a stack, held at its bottom; with `per_layer` each layer has its own (UMT5). Half of the
-    buckets count single steps, the others reach `max_distance` in growing ones; it changes no count. In an encoder half
-    of the buckets are for later tokens.
+    The table is one for all layers of a stack. buckets: rows of the table; half of them count single steps, the others
+    reach further in growing ones, and in an encoder half of either are for later tokens. max_distance: from where on
+    all distances are one bucket; it changes no count. per_layer: each layer has a table of its own (UMT5).
     """
 
     kind: Literal["relative"] = "relative"
@@ -165,7 +165,8 @@ class AlibiPositions(Component):
     """ALiBi (arXiv 2108.12409): scores fall with the distance, with a slope for each head; nothing is held.
 
     max_bias: the slopes of N heads are 2^(-max_bias · n / N), 8 in the paper (MPT's `alibi_bias_max`).
-    slope_scale: what all slopes are multiplied by (1 / sqrt(head_dim) in Falcon). Neither changes a count.
+    slope_scale: what all slopes are multiplied by (1 / sqrt(head_dim) in Falcon).
+    Neither changes a count.
     """
 
     kind: Literal["alibi"] = "alibi"
@@ -188,3 +189,8 @@ Positions = Annotated[
     NoPositions | LearnedPositions | SinusoidalPositions | RotaryPositions | RelativePositions | AlibiPositions,
     Field(discriminator="kind"),
 ]
+
+
+def has_one_table(positions: Positions) -> bool:
+    """Whether a stack holds one table of biases for all of its layers."""
+    return isinstance(positions, RelativePositions) and not positions.per_layer

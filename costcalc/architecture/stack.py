@@ -14,7 +14,7 @@ from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
-from costcalc.architecture.positions import NoPositions, Positions, RelativePositions
+from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, has_one_table
 from costcalc.inventory import Record
 
 MOST_LAYERS = 100_000
@@ -98,13 +98,13 @@ class Stack(Component):
             if entry.positions.added and entry.positions != self.positions:
                 message = f"{entry.positions.kind} positions are added once, below all layers"
                 raise RuleError(message, (*where, index, "positions"), "write them on the stack, not on a layer")
-            if _one_table(entry.positions) and entry.positions != self.positions:
+            if has_one_table(entry.positions) and entry.positions != self.positions:
                 message = "relative positions have one table for all layers"
                 raise RuleError(message, (*where, index, "positions"), "write them on the stack, or `per_layer: true`")
 
     def _check_relative(self, where: Where) -> None:
         """The one table of relative positions has a column for each head, so that all layers have as many."""
-        heads = self._relative_heads() if _one_table(self.positions) else {0}
+        heads = self._relative_heads() if has_one_table(self.positions) else {0}
         if len(heads) != 1:
             found = f"layers of {' and '.join(map(str, sorted(heads)))} heads" if heads else "no layer with attention"
             message = f"one table of relative positions is for {found}"
@@ -113,7 +113,7 @@ class Stack(Component):
     def _relative_heads(self) -> set[int]:
         blocks: list[Block] = []
         _order(self.layers, blocks, {})
-        return {b.attention.heads for b in blocks if b.attention is not None and _one_table(b.positions)}
+        return {b.attention.heads for b in blocks if b.attention is not None and has_one_table(b.positions)}
 
     def groups(self, name: str) -> tuple[list[Group], tuple[str, ...]]:
         """The distinct blocks of this stack, and the group's path of each layer in order.
@@ -133,7 +133,7 @@ class Stack(Component):
     def records(self, name: str, groups: list[Group], d_model: int, stream: Stream) -> Iterator[Record]:
         """The one table of relative positions, each group's layers, the final norm."""
         at = At(name)
-        if isinstance(self.positions, RelativePositions) and not self.positions.per_layer:
+        if isinstance(self.positions, RelativePositions) and has_one_table(self.positions):
             yield from self.positions.bias_records(at, *self._relative_heads())
         for group in groups:
             yield from group.block.records(At(group.path, group.times, group.block.share_weights), d_model, stream)
@@ -143,10 +143,6 @@ class Stack(Component):
 
 _identity = attrgetter(*(field for field in Block.model_fields if field != "repeat"))
 """What makes two blocks equal: every field but how often they are repeated."""
-
-
-def _one_table(positions: Positions) -> bool:
-    return isinstance(positions, RelativePositions) and not positions.per_layer
 
 
 def _depth(entries: tuple[Block | Pattern, ...]) -> int:

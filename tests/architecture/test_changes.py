@@ -481,7 +481,8 @@ class TestImpossibleAlone:
 
 def test_all_changes_together_are_the_other_model():
     models = [load(name) for name in preset_names()]
-    for base, other in permutations(models, 2):
+    rng = random.Random(34)
+    for base, other in rng.sample(list(permutations(models, 2)), 300):
         whole = applied(base, *changes(base, other))
         assert totals(whole) == totals(other), (base.name, other.name)
         assert changes(whole, other) == ()

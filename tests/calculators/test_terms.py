@@ -55,14 +55,14 @@ def checked(term, amount, workload=None):
 @pytest.mark.parametrize(
     "model", [*preset_names(), WINDOWED], ids=lambda model: model if isinstance(model, str) else "w"
 )
-def test_every_term_of_a_model_is_its_record(model):
+def test_every_term_of_a_model_is_its_record(readable, model):
     inventory = load(model).inventory
     for weight in inventory.weights:
         term = weight_term(weight)
         checked(term, weight.parameters)
         assert (term.name, term.unit, term.status) == (weight.path, "parameters", "exact")
         checked(weight_term(weight, used=True), weight.used_parameters)
-    for workload in WORKLOADS:
+    for workload in [readable(inventory, each) for each in WORKLOADS]:
         for matmul in inventory.matmuls:
             term = matmul_term(matmul, workload)
             checked(term, matmul.flops(workload), workload)

@@ -41,9 +41,13 @@ def test_each_has_its_published_number(presets):
 
 def test_each_names_its_source_and_context(presets):
     assert list(presets) == sorted(presets)
-    for preset in presets.values():
+    for name, preset in presets.items():
         assert preset["source"]
-        assert preset["context_length"] >= 1_024
+        assert preset["context_length"] is None or preset["context_length"] >= 512, name
+    assert {name for name in presets if presets[name]["context_length"] is None} == {
+        "transformer-base",
+        "transformer-big",
+    }
 
 
 def test_aliases(presets):

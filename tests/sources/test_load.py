@@ -127,7 +127,7 @@ def test_a_word_without_either_is_no_path(word):
         ("llama3-8b", "did you mean llama-3-8b or "),
         ("llama", "did you mean "),
         ("gpt2-xxl", "did you mean gpt2-xl or "),
-        ("mistral_7b", "did you mean mistral-7b-v0.1?"),
+        ("mistral_7b", "did you mean mistral-7b-v0.1"),
         ("qqqqqq", "costcalc presets lists what is bundled"),
         ("", "costcalc presets lists what is bundled"),
         ("x" * 5000, "costcalc presets lists what is bundled"),
@@ -432,8 +432,9 @@ def _answers_or_refuses(data: dict[str, Any]) -> bool:
         assert len(str(error)) < 1000
         return False
     assert parameters(arch).total > 0
-    assert flops(arch, Workload(batch=3, new_tokens=11)).forward > 0
-    assert kv_cache(arch, 11).bytes >= 0
+    memory = 7 if arch.inventory.takes_memory else 0
+    assert flops(arch, Workload(batch=3, new_tokens=11, memory_tokens=memory)).forward > 0
+    assert (kv_cache(arch, 11, memory_tokens=memory).bytes or 0) >= 0
     return True
 
 
@@ -442,12 +443,12 @@ def test_a_corrupted_preset_is_answered_or_refused(name):
     rng = random.Random(name)
     base = _presets()[name]
     answered = 0
-    for _ in range(50):
+    for _ in range(80):
         data = copy.deepcopy(base)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             _corrupt(data, rng)
         answered += _answers_or_refuses(data)
-    assert 0 < answered < 40  # both happen, so the corruption bites and does not always kill
+    assert 0 < answered < 64  # both happen, so the corruption bites and does not always kill
 
 
 @pytest.mark.parametrize("model_type", CLASSES)
