@@ -61,6 +61,11 @@ SHAPES = (
     "qwen3-8b",
 )
 """One preset of each shape: the others are the same records in other sizes."""
+ENCODERS = ("bert-base-uncased", "albert-base-v2", "modernbert-base")
+PAIRS = ("t5-small", "bart-base", "flan-t5-base")
+ASK_PAIRS = " --memory-tokens 77"
+WITHOUT = ("params", "weights")
+"""Commands that ask nothing of a workload."""
 DIFFERENT = ("gpt2", "gemma-2-9b", "mistral-7b-v0.1")
 GIVEN = {
     # What the question or the model says, and no report works out: keys of objects, or of objects in these lists.
@@ -136,15 +141,19 @@ def module(command):
 @pytest.mark.parametrize(
     ("model", "line"),
     [
-        *((model, line) for model in SHAPES for line in PLAIN),
+        *((model, line) for model in (*SHAPES, *ENCODERS, *PAIRS) for line in PLAIN),
         *((m, line) for m in DIFFERENT for line in OTHERS),
     ],
 )
 def test_any_number_of_any_report_is_explained(data_of, model, line):
     """By `explain`, all at once; and by `--explain` on the report itself, but for those that are 0."""
+    asked = {**PLAIN, **OTHERS}[line]
+    if model in PAIRS:
+        asked += ASK_PAIRS
+        line += "" if line.startswith(WITHOUT) else ASK_PAIRS
     wanted = dict(numbers_of(data_of(line.replace("M", model, 1))))
-    assert wanted
-    answer = data_of(" ".join(["explain", model, *wanted, {**PLAIN, **OTHERS}[line]]))
+    assert bool(wanted) is not (model in ENCODERS and line == "kv M")
+    answer = data_of(" ".join(["explain", model, *wanted, asked])) if wanted else {"explained": [], "numbers": []}
     assert list(dict.fromkeys(answer["explained"])) == [*wanted]
     said = [(entry["name"], entry["value"]) for entry in answer["numbers"]]  # a path has parameters, and may have FLOPs
     assert [pair for pair in wanted.items() if pair not in said] == []
@@ -155,8 +164,10 @@ def test_any_number_of_any_report_is_explained(data_of, model, line):
 def figures_of(model, *, batch, counting="attended"):
     """Every figure of `explain`, with what goes into each, of a model at a context beyond most windows."""
     architecture = load(model)
+    memory = 77 if architecture.inventory.takes_memory else 0
+    past = 4_099 if architecture.inventory.has_cache else 0
     question = explaining.Question(
-        workload=Workload(batch, 5_003, counting=counting),
+        workload=Workload(batch, 5_003, memory_tokens=memory, counting=counting),
         context=5_003,
         dtype=canonical_dtype("q8_0"),
         train_tokens=1_000_003,
@@ -165,10 +176,9 @@ def figures_of(model, *, batch, counting="attended"):
     )
     known = explaining._known(architecture, question)
     asked = asked_of_memory("80GB", None, "1GB", "q4_k_m", "q8_0", "17", "5")
-    known.update(fit_figures(fit_of(architecture, 5_003, 0, asked)))
-    step = explaining._known(
-        architecture, explaining.Question(Workload(batch, 1, 4_099), 7, "bf16", None, weight_format("int4"), None)
-    )
+    known.update(fit_figures(fit_of(architecture, 5_003, memory, asked)))
+    later = Workload(batch, 1, past, memory)
+    step = explaining._known(architecture, explaining.Question(later, 7, "bf16", None, weight_format("int4"), None))
     for figures in (known, step):
         yield from {(line.name, line.unit): line for each in figures.values() for line in each.lineage()}.values()
 
@@ -197,7 +207,7 @@ def test_how_formulas_are_evaluated():
 
 
 @pytest.mark.parametrize("counting", ["attended", "rectangle"])
-@pytest.mark.parametrize("model", SHAPES)
+@pytest.mark.parametrize("model", [*SHAPES, *ENCODERS, *PAIRS])
 def test_every_formula_comes_to_its_number(model, counting):
     kinds = set()
     for line in figures_of(model, batch=3, counting=counting):
