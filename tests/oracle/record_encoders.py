@@ -62,7 +62,7 @@ PADS_HIGH = ("modernbert", "eurobert", "modernbert-decoder")
 # Changes to the class defaults, `;` between cases; `class=` is the use of the class, masked where it is not written.
 COMMON = """
     num_hidden_layers=1; num_hidden_layers=3 class=bare; num_hidden_layers=7 tie_word_embeddings=false;
-    tie_word_embeddings=true; num_hidden_layers=1 vocab_size=60013; intermediate_size=3071;
+    tie_word_embeddings=true; num_hidden_layers=1 vocab_size=200003; intermediate_size=3071;
     tie_word_embeddings=false class=bare
 """
 BERTS = f"""{COMMON};
@@ -98,7 +98,7 @@ CASES = {
     "distilbert": """
     n_layers=1; n_layers=3; n_layers=7 class=bare; tie_word_embeddings=false; tie_word_embeddings=false class=bare;
     sinusoidal_pos_embds=true; sinusoidal_pos_embds=true class=bare max_position_embeddings=97; activation="relu";
-    hidden_dim=3071; n_heads=1 dim=67; hidden_size=60 num_attention_heads=4 num_hidden_layers=3; vocab_size=60013;
+    hidden_dim=3071; n_heads=1 dim=67; hidden_size=60 num_attention_heads=4 num_hidden_layers=3; vocab_size=200003;
     tie_weights_=true qa_dropout=0.2; max_position_embeddings=48
     """,
     "modernbert": f"{COMMON}{WINDOWS}; layer_types=SF local_attention=1",
@@ -110,11 +110,12 @@ CASES = {
     """,
     "nomic_bert": f"""{COMMON};
     head_dim=32; head_dim=98 tie_word_embeddings=false; hidden_act="gelu" type_vocab_size=1; rope_theta=1e4;
-    head_dim=null; hidden_size=60 num_attention_heads=6; max_position_embeddings=8
+    head_dim=null; hidden_size=60 num_attention_heads=6; max_position_embeddings=8;
+    hidden_size=100 num_attention_heads=8
     """,
     "jina_embeddings_v3": f"""{COMMON};
     hidden_act="relu" type_vocab_size=3; rope_theta=1e4; hidden_size=60 num_attention_heads=6; pad_token_id=0;
-    hidden_size=1000 num_attention_heads=4; max_position_embeddings=8
+    hidden_size=1000 num_attention_heads=4; max_position_embeddings=8; hidden_size=100 num_attention_heads=8
     """,
 }
 # What the library will not build, or will not run.
@@ -133,7 +134,7 @@ REFUSED = {
         global_attn_every_n_layers=0; num_hidden_layers=3 layer_types=FF""",
     "eurobert": "hidden_size=100 num_attention_heads=8; head_dim=7; num_key_value_heads=5",
     "nomic_bert": "head_dim=7; hidden_size=84 num_attention_heads=12",
-    "jina_embeddings_v3": "hidden_size=100 num_attention_heads=8; hidden_size=84 num_attention_heads=12",
+    "jina_embeddings_v3": "hidden_size=84 num_attention_heads=12; hidden_size=4 num_attention_heads=8",
 }
 
 

@@ -8,6 +8,7 @@ from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import (
     FULL,
     Written,
+    floor_width_per_head,
     layer_count,
     llama_like,
     rotary,
@@ -17,7 +18,6 @@ from costcalc.sources.huggingface.encoder import (
     dense_network,
     equal_layers,
     layer_norm,
-    multi_head,
     names,
     transform_head,
     use_of,
@@ -51,7 +51,7 @@ def read_eurobert(config: Config) -> Written:
 
 def read_nomic_bert(config: Config) -> Written:
     """No biases in the layers, gated networks; no pooler by default."""
-    head_dim = config.size_or_none("head_dim") or width_per_head(config)
+    head_dim = config.size_or_none("head_dim") or floor_width_per_head(config)
     attention = {"kind": "grouped_query", "heads": config.size("num_attention_heads"), "head_dim": head_dim}
     activation = config.activation("hidden_act")
     network = {"kind": "gated", "d_ff": config.size("intermediate_size"), "activation": activation}
@@ -60,9 +60,10 @@ def read_nomic_bert(config: Config) -> Written:
 
 def read_jina_embeddings_v3(config: Config) -> Written:
     """Biases everywhere, as in RoBERTa, whose head it has: GELU whatever `hidden_act` says."""
-    return _rotated_bert(
-        config, multi_head(config), dense_network(config), theta=20_000.0, head_activation="gelu", pooler=True
-    )
+    heads, head_dim = config.size("num_attention_heads"), floor_width_per_head(config)
+    attention = {"kind": "grouped_query", "heads": heads, "head_dim": head_dim, "bias": True, "out_bias": True}
+    network = dense_network(config)
+    return _rotated_bert(config, attention, network, theta=20_000.0, head_activation="gelu", pooler=True)
 
 
 def _rotated_bert(
@@ -76,8 +77,9 @@ def _rotated_bert(
 ) -> Written:
     """Norms after each sublayer, and one over the embeddings and token types."""
     config.expect("is_decoder", None, False)
-    if attention.get("head_dim", width_per_head(config)) % 2:
-        raise config.refusal("RoPE rotates pairs, and a head is odd", "change the heads", "hidden_size")
+    if attention["head_dim"] % 2:
+        what = f"RoPE rotates pairs, and a head of {attention['head_dim']} is odd"
+        raise config.refusal(what, "change the heads", "hidden_size")
     norm, positions = layer_norm(config), {"theta": theta, **rotary(config)}
     return whole(
         config,
