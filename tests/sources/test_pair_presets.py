@@ -14,7 +14,7 @@ Config = dict[str, Any]
 BART_GENERATION: Config = {
     "bos_token_id": 0, "decoder_start_token_id": 2, "early_stopping": True, "eos_token_id": 2, "forced_bos_token_id": 0,
     "forced_eos_token_id": 2, "no_repeat_ngram_size": 3, "num_beams": 4, "pad_token_id": 1, "use_cache": True,
-    "id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2},
+    "id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, "label2id": {"LABEL_0": 0, "LABEL_1": 1},
     "task_specific_params": {"summarization": {"length_penalty": 1.0, "max_length": 128}}, "torch_dtype": "float32",
 }  # fmt: skip
 T5: Config = {

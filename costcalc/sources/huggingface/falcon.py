@@ -17,6 +17,7 @@ Parallel = Literal[False, "one_norm", "two_norms"]
 def read_falcon(config: Config) -> Written:
     """`bias` puts biases on all matrices of a layer; `ffn_hidden_size` null means four times the width."""
     config.expect("apply_residual_connection_post_layernorm", None, False)
+    config.expect("ff_factor", None, 4)  # a remark beside `ffn_hidden_size` in falcon-11B's file
     width, head_dim = config.size("hidden_size"), width_per_head(config)
     inner, bias = config.size_or_none("ffn_hidden_size"), config.flag("bias")
     norm: Written = {"kind": "layernorm", "eps": config.number("layer_norm_epsilon")}

@@ -37,6 +37,7 @@ def read_t5(config: Config, *, per_layer: bool) -> Written:
     if parts != ENCODER:
         config.expect("is_encoder_decoder", True)
     config.note("is_encoder_decoder")
+    config.expect("scalable_attention", None, per_layer)  # UMT5's published files say it
     norm: Written = {"kind": "rmsnorm", "eps": config.number("layer_norm_epsilon")}
     positions: Written = {
         "kind": "relative",
