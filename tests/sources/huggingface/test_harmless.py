@@ -49,7 +49,9 @@ COSTS = """
     audio_config text_config embedding_size word_embed_proj_dim padded_vocab_size n_special type_vocab_size
     pruned_heads add_cross_attention is_encoder_decoder dim n_layers n_heads n_kv_heads multiple_of
     ffn_dim_multiplier architectures model_type hidden_act hidden_activation activation_function num_loops lora_rank
-    peft_config auto_map is_causal use_bidirectional_attention
+    peft_config auto_map is_causal use_bidirectional_attention is_decoder position_embedding_type
+    num_hidden_groups inner_group_num local_attention global_attn_every_n_layers norm_bias decoder_bias
+    classifier_bias sinusoidal_pos_embds use_task_id sparse_prediction
 """
 
 
