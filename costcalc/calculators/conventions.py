@@ -5,7 +5,7 @@ A convention is an estimate, whatever it is called in its paper.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from costcalc.calculators.figure import ESTIMATE, Figure
 from costcalc.calculators.flops import flops
@@ -16,6 +16,7 @@ from costcalc.calculators.workings import Figures, flop_figures, parameter_figur
 from costcalc.expression import Expression, Number, symbol
 from costcalc.inventory import Inventory, Workload
 
+TWO_TEXTS = "encoder and decoder see texts of different lengths, and the rule knows one S and one L"
 PARTS = "the weights' part is what is left of the rule where a sequence has no length, the core's is the rest"
 
 
@@ -65,7 +66,10 @@ def conventions(inventory: Inventory, tokens: int, seq_len: int, *, memory_token
         ),
     ]
     given = _given(inventory, tokens, seq_len)
-    return [*exact, *(_ruled(rule, given) for rule in RULES)]
+    ruled = [_ruled(rule, given) for rule in RULES]
+    if inventory.needs_memory:
+        ruled = [replace(way, missing=TWO_TEXTS) if way.missing else way for way in ruled]
+    return [*exact, *ruled]
 
 
 def _of(name: str, parts: Figures, why: str) -> Convention:
@@ -110,7 +114,7 @@ def _given(inventory: Inventory, tokens: int, seq_len: int) -> dict[str, Figure 
     """What each symbol of the rules stands for in this model; a letter of several values is left out."""
     counted, letters = parameter_figures(inventory), inventory.letters
     attending = sum(matmul.times for matmul in inventory.matmuls if matmul.role == "scores")
-    if attending != letters["L"]:  # a rule's L is of layers that all attend
+    if attending != letters["L"] or inventory.needs_memory:  # a rule's L is of layers that all attend to one text
         del letters["L"]
     return {
         **letters,

@@ -41,6 +41,24 @@ def small():
 
 
 @pytest.fixture
+def pair():
+    """pair(**changes) -> the inventory of a small encoder-decoder; without a decoder it is the encoder alone."""
+
+    def make(**changes):
+        cross = {"heads": 10, "kv_heads": 5, "head_dim": 7}
+        decoder = {"repeat": 3, "attention": ATTENTION, "cross_attention": cross, "feed_forward": {"d_ff": 41}}
+        written = {
+            **{key: value for key, value in WRITTEN.items() if key != "layers"},
+            "encoder": {"layers": [{"repeat": 2, "attention": ATTENTION, "feed_forward": {"d_ff": 37}}]},
+            "decoder": {"layers": [decoder]},
+            **changes,
+        }
+        return load({key: value for key, value in written.items() if value is not None}).inventory
+
+    return make
+
+
+@pytest.fixture
 def values_by_name():
     """values_by_name(figures) -> {(name, unit): value} of all that goes into them, where a name is one number."""
 

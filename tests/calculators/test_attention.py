@@ -11,6 +11,7 @@ from costcalc.calculators.attention import (
     attention_figures,
     crossing,
     passes,
+    passes_of,
     score_figures,
 )
 from costcalc.calculators.flops import flops
@@ -231,3 +232,27 @@ def test_shares():
         "half_of_weights": Fraction(1, 2),
         "equal_to_weights": Fraction(1),
     }
+
+
+@pytest.mark.parametrize("counting", ["attended", "rectangle"])
+@pytest.mark.parametrize("of", PASSES)
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("memory", [1, 7, 200])
+def test_crossings_of_a_pair_are_those_of_a_loop(pair, memory, share, of, counting):
+    """The pass that starts the request is none of a next token's; a long memory may overtake from the first on."""
+    part, whole = SHARES[share]
+    for context in range(1 if of == "sequence" else 2, 400):
+        workload = passes(context, memory_tokens=memory, counting=counting)[of == "sequence"]
+        counted = flops(pair(), workload)
+        if counted.attention * whole >= counted.weights * part:
+            break
+    assert crossing(pair(), share, of=of, memory_tokens=memory, counting=counting) == context < 399
+
+
+def test_an_encoder_has_no_next_token(pair):
+    cost = attention_cost(pair(decoder=None), 11)
+    assert cost.next_token is None
+    assert cost.sequence == flops(pair(decoder=None), Workload(new_tokens=11))
+    assert passes_of(pair(decoder=None)) == ("sequence",)
+    assert passes_of(pair()) == PASSES
+    assert not [name for name in attention_figures(pair(decoder=None), 11) if "next_token" in name]

@@ -5,6 +5,7 @@ import pytest
 from costcalc import load
 from costcalc.calculators.conventions import (
     PARTS,
+    TWO_TEXTS,
     convention_figures,
     conventions,
     six_nd_figure,
@@ -330,3 +331,30 @@ def test_chinchillas_own_table_leaves_out_both_tables(layers, d_model, heads, he
 def test_a_convention_is_frozen(small):
     with pytest.raises(AttributeError):
         conventions(small(), 77, 11)[0].total = None
+
+
+def test_a_pair_is_trained_on_both_texts(pair):
+    """Two sequences of 11 and one of 7, each beside 5 encoder tokens; t counts the decoder's 29 tokens."""
+    ways = {way.name: way for way in conventions(pair(), 29, 11, memory_tokens=5)}
+    whole = flops(pair(), Workload(new_tokens=11, memory_tokens=5))
+    rest = flops(pair(), Workload(new_tokens=7, memory_tokens=5))
+    assert ways["exact_attended"].total.value == 2 * whole.train + rest.train
+    assert ways["exact_attended"].core_flops == 3 * (2 * whole.attention + rest.attention)
+    assert ways["6nd_total"].total.value == 6 * parameters(pair()).total * 29
+    for name in ("kaplan", "palm", "megatron", "megatron_full_recompute", "chinchilla"):
+        assert (ways[name].total, ways[name].missing) == (None, TWO_TEXTS)
+
+
+def test_a_pair_of_which_as_many_layers_attend_as_there_are_is_none_for_a_single_l(pair):
+    """Three decoder layers with cross-attention only, two encoder layers: five scores in five layers."""
+    cross = {"heads": 6, "kv_heads": 2, "head_dim": 5}
+    odd = pair(decoder={"layers": [{"repeat": 3, "cross_attention": cross, "feed_forward": {"d_ff": 37}}]})
+    ways = {way.name: way for way in conventions(odd, 11, 11, memory_tokens=5)}
+    assert (ways["palm"].total, ways["palm"].missing) == (None, TWO_TEXTS)
+
+
+def test_an_encoder_has_every_convention(pair):
+    """L = 2, and the rectangle is exact: PaLM's core is the exact one."""
+    ways = {way.name: way for way in conventions(pair(decoder=None), 22, 11)}
+    assert all(way.total is not None for way in ways.values())
+    assert ways["palm"].core_flops == ways["exact_attended"].core_flops == 12 * 2 * 6 * 5 * 11 * 22

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from costcalc import load
-from costcalc.calculators.kv_cache import kv_cache
+from costcalc.calculators.kv_cache import NO_CACHE, KVCache, held_bytes, kv_cache
 from costcalc.errors import CostcalcError
 from costcalc.inventory import Cached, Context, Inventory, Memory
 
@@ -185,3 +185,27 @@ def test_arrays_of_contexts_and_batches_give_the_numbers_of_one_at_a_time(small)
         one = kv_cache(inventory, context, batch=batch, dtype="q8_0")
         for name in ("elements", "bytes", "bytes_per_token"):
             assert getattr(swept, name)[index] == getattr(one, name)
+
+
+def test_an_encoder_alone_keeps_nothing_which_is_not_zero(pair):
+    cache = kv_cache(pair(decoder=None), 11)
+    assert cache == NO_CACHE
+    assert {getattr(cache, name) for name in KVCache.__slots__} == {None}
+    assert held_bytes(pair(decoder=None), 11) == 0
+
+
+def test_a_pair_keeps_what_it_wrote_and_once_what_it_read(pair):
+    """2·3·11·2·5 = 660 and 2·3·7·5·7 = 1,470; the next token adds 60."""
+    cache = kv_cache(pair(), 11, memory_tokens=7)
+    assert (cache.elements, cache.cross_elements, cache.bytes, cache.bytes_per_token) == (660, 1_470, 4_260, 120)
+    assert held_bytes(pair(), 11, memory_tokens=7) == 4_260
+    assert kv_cache(pair(), 1, memory_tokens=7).cross_elements == 1_470
+
+
+def test_a_pair_is_asked_with_its_encoder_tokens(pair, small):
+    with pytest.raises(CostcalcError, match="reads encoder tokens, and none are given"):
+        kv_cache(pair(), 11)
+    with pytest.raises(CostcalcError, match="nothing reads memory_tokens"):
+        kv_cache(small(), 11, memory_tokens=7)
+    with pytest.raises(CostcalcError, match="nothing reads memory_tokens"):
+        kv_cache(pair(decoder=None), 11, memory_tokens=7)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from costcalc import load
-from costcalc.calculators.parameters import layer_parameters, parameters, trained_weights
+from costcalc.calculators.parameters import group_parameters, layer_parameters, parameters, trained_weights
 from costcalc.inventory import Inventory, Logits, Matmul, Tokens, Weight
 
 GROUP = "decoder.layers"
@@ -185,3 +185,28 @@ def test_trained_layers_are_counted_in_the_order_of_the_stacks():
     assert trained_weights(inventory, [2, 3]) == (near._replace(times=1), far)
     both = Inventory((near, far, first), {"encoder": ("encoder.layers",) * 2, "decoder": decoder})
     assert trained_weights(both, [1, 4]) == (far, first._replace(times=1))
+
+
+SHARED = Weight("encoder.layers.feed_forward.up", {"D": 13, "F": 37})  # 481, for three layers
+ENCODER = {"encoder": ("encoder.layers",) * 3}
+
+
+def test_layers_that_share_their_weights_each_have_all_of_them_and_hold_them_once():
+    inventory = Inventory((SHARED,), ENCODER)
+    assert layer_parameters(inventory) == {"encoder.layers": 481}
+    assert group_parameters(inventory) == {"encoder.layers": 481}
+    assert parameters(inventory).total == 481
+    apart = Inventory((SHARED._replace(times=3),), ENCODER)
+    assert (layer_parameters(apart), group_parameters(apart)) == ({"encoder.layers": 481}, {"encoder.layers": 1_443})
+
+
+@pytest.mark.parametrize("layers", [[0], [2], [0, 1, 2]])
+def test_shared_weights_are_trained_once_as_soon_as_a_layer_is(layers):
+    assert [weight.parameters for weight in trained_weights(Inventory((SHARED,), ENCODER), layers)] == [481]
+    assert trained_weights(Inventory((SHARED,), ENCODER), []) == ()
+
+
+def test_albert_has_one_set_of_weights_for_twelve_layers():
+    """7,087,872 in each of them, and all of them together: 4·(768^2 + 768) + 2·768·3,072 + 3,072 + 768 + 4·768."""
+    inventory = load("albert-base-v2").inventory
+    assert layer_parameters(inventory) == group_parameters(inventory) == {"encoder.layers": 7_087_872}
