@@ -37,7 +37,8 @@ def run(
 ) -> int:
     """Run each layer in full width in NumPy and compare, path by path, with what is counted. Exit 1 if they differ.
 
-    Parameters, matmuls and caches of a prefill and a decode step; and properties that must hold, as measured.
+    Parameters, matmuls and caches of a prefill and a decode step, or of an encoder's one pass; and properties that must
+    hold, as measured.
     """
     del version, debug
     checked(form, as_json, output)
@@ -114,7 +115,8 @@ def _columns() -> int:
 def _answer(model: Architecture, result: Verification) -> str:
     if result.agrees:
         paths = max(sum(item.paths for item in phase.compared) for phase in result.phases)
-        return f"{model.name}: verified, {several(paths, 'path')} agree in prefill and decode"
+        where = "prefill and decode" if len(result.phases) > 1 else "one pass"
+        return f"{model.name}: verified, {several(paths, 'path')} agree in {where}"
     missed = [item for item in result.properties if not item.holds]
     counts = ((len(result.faults), "difference"), (len(missed), "broken law"))
     return f"{model.name}: NOT verified, {' and '.join(several(*count) for count in counts if count[0])}"
@@ -186,10 +188,17 @@ def _verdict(item: Property) -> str:
 
 
 def _notes(model: Architecture, result: Verification) -> list[str]:
+    given = result.phases[0].workload
+    tokens = several(given.new_tokens, "token")
+    if given.memory_tokens:
+        whose = "of the encoder's" if model.encoder is not None else "that it looks at"
+        tokens += f" and {given.memory_tokens} {whose}"
     notes = [
-        f"{model.name}: {several(result.phases[0].workload.new_tokens, 'token')}, every layer in full width, float32; "
+        f"{model.name}: {tokens}, every layer in full width, float32; "
         f"all parameters share one random arena of {human(result.arena_bytes, 'bytes')}"
     ]
+    if len(result.phases) == 1:
+        notes.append(f"{model.name}: an encoder sees all of its tokens at once, so that there is no decode phase")
     if result.replaced:
         made = ", ".join(f"{window:,} was made {binds}" for window, binds in result.replaced.items())
         notes.append(f"{model.name}: so that windows bind, {made}")

@@ -72,10 +72,9 @@ class Runner:
 
         self.tapes.append(Tape(self.arena))
         request = Request() if request is None else request
+        more: dict[str, Any] = {**(given or {})}
         with np.errstate(all="ignore", over="call", call=lambda *told: self.overflows.append(told[0])):
-            return forward(
-                self.fields, tokens, tape=self.tapes[-1], request=request, on_layer=on_layer, **(given or {})
-            )
+            return forward(self.fields, tokens, tape=self.tapes[-1], request=request, on_layer=on_layer, **more)
 
 
 def run_passes(fields: Fields, arena: Arena, workload: Workload, on_progress: Progress | None) -> Passes:

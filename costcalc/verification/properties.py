@@ -44,7 +44,7 @@ STEPS = "prefill FLOPs differ from the sum of decode steps"
 UNCHANGED = "outputs that a changed token does not change"
 BEYOND = "a token is seen beyond the reach of windows"
 BOTH_WAYS = "an encoder looks both ways"
-NO_STEPS = "an encoder sees all of its tokens at once: it has no decode steps"
+NO_STEPS = "an encoder has no decode steps"
 
 
 def rows_sum_to_one(errors: list[float | None]) -> Property:

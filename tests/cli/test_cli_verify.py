@@ -61,6 +61,77 @@ note: tiny: 11 tokens, every layer in full width, float32; all parameters share 
     )
 
 
+def test_the_table_of_an_encoder_has_one_pass(fine, encoder):
+    # 4,725 numbers, worked out in conftest.py. Multiplied: two layers of 2,002, the head's 169 and 247, 4,420 by 11
+    # tokens; cores of 11·11 pairs: 2·11·4,420 + 2·2·2·30·121 = 97,240 + 29,040. Paths: 4 + 2·8 + 1 + 4; 2·(6 + 2) + 2.
+    assert without_measures(fine("verify", encoder)) == (
+        """\
+reader: verified, 43 paths agree in one pass
+
+compared (exact)       paths   stated                recorded
+pass: parameters          25    4,725        4.72 K     4,725        4.72 K
+pass: FLOPs               18  126,280  126.28 kFLOP   126,280  126.28 kFLOP
+pass: cached elements      0        0                       0
+
+measured (measured)                                     by  allowed    verdict
+sums of attention rows differ from 1               #  1e-05      fine
+a later token changes earlier logits                     -  exactly 0  an encoder looks both ways
+cached decoding differs from the full pass               -  1e-04      an encoder has no decode steps
+outputs that a changed token does not change             0  exactly 0  fine
+a token is seen beyond the reach of windows              -  exactly 0  some layer sees all tokens
+attention at the same RoPE offsets differs               -  1e-04      no layer has rotary positions
+RoPE changes lengths of keys                             -  1e-05      no layer has rotary positions
+prefill FLOPs differ from the sum of decode steps        -  exactly 0  an encoder has no decode steps
+
+note: reader: 11 tokens, every layer in full width, float32; all parameters share one random arena of 257.88 KiB
+note: reader: an encoder sees all of its tokens at once, so that there is no decode phase
+"""
+    )
+
+
+def test_the_phases_of_an_encoder_decoder(fine, pair):
+    """18,954 numbers, worked out in conftest.py.
+
+    Prefill: the encoder 2·7·2·2,002 + 2·4·30·7² = 67,816; the decoder, a layer 1,040 + 2·910 + 2·13·41 = 3,926 for 11
+    tokens and 2·455 for the encoder's 7, 2·3·(11·3,926 + 7·910) = 297,336; cores 3·4·(30·66 + 70·77) = 88,440; the head
+    2·11·247 = 5,434. Decode: 2·(3·3,926 + 247) + 3·4·(30·11 + 70·7) = 33,890. Cache 3·2·(10·11 + 35·7) = 2,130.
+    """
+    text = fine("verify", pair)
+    assert text.startswith("pair: verified, 129 paths agree in prefill and decode\n")
+    assert "\nnote: pair: 11 tokens and 7 of the encoder's, every layer in full width, float32; " in text
+    data = json.loads(fine("verify", pair, "--json"))
+    prefill, decode = data["phases"]
+    assert [phase["phase"] for phase in data["phases"]] == ["prefill", "decode"]
+    assert (prefill["workload"]["new_tokens"], prefill["workload"]["memory_tokens"]) == (11, 7)
+    assert (decode["workload"]["past_tokens"], decode["workload"]["memory_tokens"]) == (10, 7)
+    assert (prefill["stated_flops"], decode["stated_flops"]) == (459_026, 33_890)
+    assert (prefill["recorded_flops"], decode["recorded_flops"]) == (459_026, 33_890)
+    # 2·8 + 3·(6 + 6 + 2) + 1 products; in decode the 16 of the encoder and 3·2 cross keys and values are not there.
+    assert (prefill["matmul_paths"], decode["matmul_paths"]) == (59, 37)
+    for phase in data["phases"]:
+        assert phase["stated_parameters"] == phase["recorded_parameters"] == 18_954
+        assert phase["stated_cache_elements"] == phase["recorded_cache_elements"] == 2_130
+    names = [item["property"] for item in data["properties"]]
+    assert names[3:5] == ["outputs_that_a_changed_token_does_not_change", "a_token_is_seen_beyond_the_reach_of_windows"]
+
+
+def test_the_json_of_an_encoder_has_one_phase(fine, encoder):
+    data = json.loads(fine("verify", encoder, "--json"))
+    (phase,) = data["phases"]
+    assert (phase["phase"], phase["workload"]["new_tokens"], phase["cache_paths"]) == ("pass", 11, 0)
+    assert {item["within_bound"] for item in data["properties"]} == {True, None}
+
+
+def test_a_decoder_that_looks_at_another_model_s_tokens(fine, pair):
+    """Its encoder's lines taken out."""
+    text = pair.read_text().replace("share_embeddings: true\n", "")
+    start, end = text.index("encoder:"), text.index("decoder:")
+    pair.write_text(text[:start] + text[end:])
+    out = fine("verify", pair)
+    assert "\nnote: pair: 11 tokens and 7 that it looks at, every layer in full width, float32; " in out
+    assert "beyond the reach of windows" not in out
+
+
 def test_the_json(fine, windowed):
     data = json.loads(fine("verify", windowed, "--json"))
     assert list(data) == [
