@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from costcalc import kv_cache, load, parameters
+from costcalc import kv_cache, load, parameters, verify
 
 Config = dict[str, Any]
 
@@ -67,6 +67,11 @@ def _total(config: Config) -> int:
 )
 def test_totals(config, total):
     assert _total(config) == total
+
+
+@pytest.mark.parametrize("config", [BLOOM, MPT, FALCON, {**FALCON, **NEW}, {**FALCON, "alibi": True}])
+def test_the_reference_agrees(config):
+    assert verify(load(config)).agrees
 
 
 @pytest.mark.parametrize(

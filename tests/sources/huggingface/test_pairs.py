@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from costcalc import Workload, flops, kv_cache, load, parameters
+from costcalc import Workload, flops, kv_cache, load, parameters, verify
 
 Config = dict[str, Any]
 
@@ -162,6 +162,11 @@ def test_tables_of_marian(changes, tables):
 )
 def test_the_kin_of_t5(model_type, changes, total):
     assert _total({**T5[model_type], **changes}) == total
+
+
+@pytest.mark.parametrize("config", [*SMALL.values(), *T5.values()], ids=lambda config: config["model_type"])
+def test_the_reference_agrees(config):
+    assert verify(load({**config, "max_position_embeddings": 97} if "d_kv" not in config else config)).agrees
 
 
 # ------------------------------------------------------------------------------------------------- published totals
