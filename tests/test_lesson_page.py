@@ -14,7 +14,7 @@ import costcalc.reference
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "lesson.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 CODE = [code for code, _ in BLOCKS]
-WEIGHTS, SCALING, POSITIONS, COSTS, FURTHER, HEADS, WHOLE = [text for _, text in BLOCKS]
+WEIGHTS, SCALING, POSITIONS, COSTS, FURTHER, HEADS, WHOLE, WAYS, PAIR = [text for _, text in BLOCKS]
 NUMBER = r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?"
 
 # What the lesson prints, copied.
@@ -181,3 +181,19 @@ def test_a_whole_model() -> None:
         assert line.startswith(f"(1, {tokens}, 50257): ")
     assert apart == "decoded and whole: 0.0000 apart"
     assert scores.endswith("[Product(batch=12, rows=1, inner=64, columns=7)]")
+
+
+def test_who_notices_a_changed_token() -> None:
+    """The fourth of seven: in a decoder it and those after it, in an encoder all."""
+    assert WAYS == "decoder-only: [0 0 0 1 1 1 1]\nencoder-only: [1 1 1 1 1 1 1]\n"
+
+
+def test_an_encoder_runs_once() -> None:
+    """Base of 2017, M = 11: encoder 6 layers of 4·D^2 + 2·D·F, keys and values of cross-attention 6·2·D^2; D = 512."""
+    source = 6 * (4 + 2 * 4 + 2) * 512**2 * 11
+    token = 6 * (4 + 2 + 2 * 4) * 512**2 + 37_000 * 512
+    for step, line in enumerate(PAIR.splitlines()):
+        core = 6 * 2 * 512 * (step + 1 + 11 + (11 * 11 if step == 0 else 0))
+        flops = 2 * (token + (source if step == 0 else 0) + core)
+        assert whole(line) == [flops, flops]
+        assert line.endswith(f"{{'kv': {6 * 2 * 512 * (step + 1)}, 'cross': {6 * 2 * 512 * 11}}} numbers held")
