@@ -53,7 +53,8 @@ GENERATION = """
 
 # Tokens and tokenizers.
 TOKENS = """
-    bos_token_id chat_template cls_token_id decoder_start_token_id eos_token_id image_token_id mask_token_id
+    bos_token bos_token_id chat_template cls_token cls_token_id decoder_start_token_id eos_token eos_token_id
+    image_token_id mask_token mask_token_id pad_token sep_token unk_token
     pad_token_id padding_side predict_special_tokens prefix sep_token_id tokenizer_class tokenizer_padding_side
     unk_token_id video_token_id
 """
@@ -69,8 +70,8 @@ REMARKS = """
 
 # Of encoders: heads of tasks, which are not stated, the pooler's of Google's BERT, and the training of ModernBERT.
 ENCODERS = """
-    classifier_dropout_prob classifier_pooling deterministic_flash_attn initializer_cutoff_factor mlp_dropout
-    pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head qa_dropout
+    classifier_dropout_prob classifier_pooling clf_pooling deterministic_flash_attn initializer_cutoff_factor
+    mlp_dropout pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head qa_dropout
     reference_compile repad_logits_with_grad seq_classif_dropout sparse_pred_ignore_index
 """
 
@@ -121,6 +122,7 @@ HARMLESS_IF: dict[str, list[Any]] = {
     "hidden_act": [None, *ACTIVATIONS],
     "is_causal": [True, None],
     "is_decoder": [True, False, None],  # as the classes that do not read it are, whatever it says
+    "layers_to_keep": [None, []],
     "mlp_only_layers": [None, []],
     "n_special": [0, None],
     "net_structure_type": [0, None],
