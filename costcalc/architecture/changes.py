@@ -308,6 +308,8 @@ def _change(pairs: list[_Pair]) -> Change:
 
 
 def _said(value: Any, derived: str = "") -> Said:
+    if isinstance(value, Stack):
+        return _said(value.layers)
     if isinstance(value, Component):
         return Said(getattr(value, "kind", type(value).__name__))
     if isinstance(value, tuple):

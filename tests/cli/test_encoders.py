@@ -233,6 +233,8 @@ def test_models_of_different_families_are_compared(asked, tiny, encoder, pair):
     assert [model["next_token_flops"] is None for model in data["models"]] == [False, True, False]
     assert [model["kv_cache_bytes"] for model in data["models"]] == [840, None, 2 * (420 + 1_470)]
     two = asked("compare", encoder, pair, "--context", "7", "--memory-tokens", "7")
+    (decoder,) = [change for change in two["changes"] if change["field"] == "decoder"]
+    assert (decoder["base"], decoder["other"]) == (None, "3 layers")
     assert two["all"]["added_parameters"] == 18_954 - 4_725
     assert two["all"]["added_kv_cache_bytes"] == 2 * (420 + 1_470)
 
