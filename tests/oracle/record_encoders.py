@@ -56,6 +56,8 @@ STEMS = {
 CAUSAL = list(STEMS)[:11]
 """Classes that read `is_decoder`."""
 ROTARY = ("modernbert", "eurobert", "nomic_bert", "jina_embeddings_v3", "modernbert-decoder")
+LOCAL = {"modernbert": (2, 3, 6, 9, 16, 40), "modernbert-decoder": (4, 5, 6, 9, 16, 40)}
+"""Half a window of 1 is none at all to the library's cache."""
 PADS_HIGH = ("modernbert", "eurobert", "modernbert-decoder")
 """Their default padding token is beyond a small vocabulary."""
 
@@ -102,7 +104,7 @@ CASES = {
     tie_weights_=true qa_dropout=0.2; max_position_embeddings=48
     """,
     "modernbert": f"{COMMON}{WINDOWS}; layer_types=SF local_attention=1",
-    "modernbert-decoder": f"{COMMON.replace('; num_hidden_layers=1 v', '; class=causal; v')}{WINDOWS}",
+    "modernbert-decoder": f"{COMMON}{WINDOWS}".replace("local_attention=2", "local_attention=4"),
     "eurobert": f"""{COMMON};
     mlp_bias=true; mlp_bias=true tie_word_embeddings=true; attention_bias=true; num_key_value_heads=4; head_dim=32;
     num_key_value_heads=1 head_dim=96 attention_bias=true mlp_bias=true; hidden_act="gelu"; layer_types=FF;
@@ -200,7 +202,7 @@ def random_switches(model_type: str, use: str, rng: random.Random, layers: int) 
         found["head_dim"] = pick((2, 6, 12))
     if model_type.startswith("modernbert"):
         switches = ("norm_bias", "attention_bias", "mlp_bias", "classifier_bias", "decoder_bias")
-        found |= {key: flag() for key in switches} | {"local_attention": pick((2, 3, 6, 9, 16, 40))}
+        found |= {key: flag() for key in switches} | {"local_attention": pick(LOCAL[model_type])}
         types = [pick(("sliding_attention", "full_attention")) for _ in range(layers)]
         found |= pick(({}, {"global_attn_every_n_layers": pick((1, 2, 4))}, {"layer_types": types}))
     return found
