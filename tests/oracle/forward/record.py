@@ -8,6 +8,7 @@ Run it in a throwaway environment, never in the project's own:
 
     python -m venv throwaway && throwaway/bin/pip install torch==2.13.0 'transformers==5.24.*'
     throwaway/bin/python tests/oracle/forward/record.py    # rewrites the .npz files; prints what it measured
+    throwaway/bin/python tests/oracle/forward/record.py bert t5    # these only
 """
 
 from __future__ import annotations
@@ -27,86 +28,26 @@ from unittest import mock
 import numpy as np
 import torch
 import transformers
+from models import MODELS
 from torch.overrides import TorchFunctionMode
 
 Config = dict[str, Any]
 Weights = dict[str, torch.Tensor]
+Inputs = dict[str, torch.Tensor]
+"""What a model reads, by the names of its arrays here: tokens, and source or token_types where it has them."""
 
 HERE = Path(__file__).resolve().parent
-BATCH, TOKENS, PREFILL = 2, 13, 7
+BATCH, TOKENS, PREFILL, SOURCE = 2, 13, 7, 11
 SHOWS, GELU_SHOWS = 1e-3, 1e-4
 """What a change moves at least, as a share of the largest logit; the two GELUs are never further apart than 5e-4."""
 
-# Of each file: the class, what its config.json holds, and changes to it that must show, `;` between them.
-SIZES = "vocab_size=97 intermediate_size=37 num_hidden_layers=3 max_position_embeddings=17"
-MODELS = {
-    "gpt2": (
-        "GPT2LMHeadModel",
-        """model_type="gpt2" vocab_size=97 n_embd=35 n_head=5 n_inner=37 n_layer=3 n_positions=17
-        activation_function="gelu_new" layer_norm_epsilon=0.01 bos_token_id=1 eos_token_id=2""",
-        """layer_norm_epsilon=1e-5; scale_attn_weights=false; activation_function="gelu" """,
-    ),
-    "llama": (
-        "LlamaForCausalLM",
-        f"""model_type="llama" {SIZES} hidden_size=24 num_attention_heads=6 num_key_value_heads=2 head_dim=10
-        hidden_act="silu" rms_norm_eps=0.005 rope_theta=50.0 tie_word_embeddings=false""",
-        "rms_norm_eps=1e-6; rope_theta=1e4",
-    ),
-    "llama_biased": (
-        "LlamaForCausalLM",
-        f"""model_type="llama" {SIZES} hidden_size=30 num_attention_heads=5 num_key_value_heads=1 hidden_act="silu"
-        attention_bias=true mlp_bias=true rms_norm_eps=0.01 rope_theta=200.0 tie_word_embeddings=true""",
-        "rms_norm_eps=1e-6; rope_theta=1e4",
-    ),
-    "qwen3": (
-        "Qwen3ForCausalLM",
-        f"""model_type="qwen3" {SIZES} hidden_size=23 num_attention_heads=6 num_key_value_heads=3 head_dim=10
-        hidden_act="silu" rms_norm_eps=0.02 rope_parameters={{"rope_type":"default","rope_theta":70.0}}
-        tie_word_embeddings=true""",
-        """rms_norm_eps=1e-6; rope_parameters={"rope_type":"default","rope_theta":1e4}""",
-    ),
-    "gemma2": (
-        "Gemma2ForCausalLM",
-        f"""model_type="gemma2" {SIZES} hidden_size=30 num_attention_heads=6 num_key_value_heads=2 head_dim=14
-        hidden_activation="gelu_pytorch_tanh" rms_norm_eps=0.05 query_pre_attn_scalar=11 attn_logit_softcapping=2.0
-        final_logit_softcapping=8.0 sliding_window=4""",
-        """rms_norm_eps=1e-6; rope_theta=100.0; query_pre_attn_scalar=14; attn_logit_softcapping=null;
-        final_logit_softcapping=null; sliding_window=3; sliding_window=5; sliding_window=17;
-        layer_types=["full_attention","sliding_attention","full_attention"]; hidden_activation="gelu" """,
-    ),
-    "mistral": (
-        "MistralForCausalLM",
-        f"""model_type="mistral" {SIZES} hidden_size=31 num_attention_heads=6 num_key_value_heads=2 head_dim=14
-        hidden_act="silu" rms_norm_eps=0.005 rope_theta=30.0 sliding_window=5 tie_word_embeddings=false""",
-        "rms_norm_eps=1e-6; rope_theta=1e4; sliding_window=null; sliding_window=4; sliding_window=6",
-    ),
-    "phi": (
-        "PhiForCausalLM",
-        """model_type="phi" vocab_size=97 intermediate_size=37 num_hidden_layers=2 max_position_embeddings=17
-        hidden_size=30 num_attention_heads=3 hidden_act="gelu_new" layer_norm_eps=0.01 partial_rotary_factor=0.4
-        rope_theta=20.0 tie_word_embeddings=false""",
-        """layer_norm_eps=1e-5; rope_theta=1e4; partial_rotary_factor=0.6; hidden_act="gelu" """,
-    ),
-    "olmo2": (  # norms on the output of each sublayer, and over the whole projection of queries and of keys
-        "Olmo2ForCausalLM",
-        f"""model_type="olmo2" {SIZES} hidden_size=30 num_attention_heads=3 num_key_value_heads=1 hidden_act="silu"
-        rms_norm_eps=0.02 rope_theta=40.0 tie_word_embeddings=false""",
-        "rms_norm_eps=1e-6; rope_theta=1e4",
-    ),
-    "gpt_neox": (  # parallel with two norms, GELU by erf
-        "GPTNeoXForCausalLM",
-        f"""model_type="gpt_neox" {SIZES} hidden_size=30 num_attention_heads=3 hidden_act="gelu" layer_norm_eps=0.01
-        rotary_pct=0.4 rotary_emb_base=20 tie_word_embeddings=false""",
-        """layer_norm_eps=1e-5; rotary_emb_base=10000; rotary_pct=0.6; hidden_act="gelu_new";
-        use_parallel_residual=false""",
-    ),
-    "opt": (  # norms after the residual sum, a table narrower than the model, two rows of positions before the first
-        "OPTForCausalLM",
-        """model_type="opt" vocab_size=97 hidden_size=35 word_embed_proj_dim=23 ffn_dim=37 num_hidden_layers=3
-        num_attention_heads=5 max_position_embeddings=17 do_layer_norm_before=false activation_function="relu" """,
-        """activation_function="silu"; num_attention_heads=7""",
-    ),
-}
+NORMS = ("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f")
+TABLES = (
+    *("embed_tokens", "embed_positions", "embed_in", "wte", "wpe", "shared", "word_embeddings", "tok_embeddings"),
+    *("position_embeddings", "token_type_embeddings", "relative_attention_bias"),
+)
+KEY_BIASES = ("self_attn.k_proj.bias", "encoder_attn.k_proj.bias", "attention.self.key.bias", "attention.key.bias")
+BOTH_WAYS = ("bert", "albert", "modernbert")
 
 
 def parsed(text: str) -> Config:
@@ -139,38 +80,91 @@ def build(config: Config, weights: Weights | None = None) -> Any:
     settings._attn_implementation = "eager"
     model = getattr(transformers, config["architectures"][0])(settings).eval()
     model.tie_weights()
-    parameters = dict(model.named_parameters())
+    if config["model_type"] == "t5" and config.get("tie_word_embeddings") is False:
+        # Version 5 ties the head whatever the config says; published checkpoints have two tables, as version 4 had.
+        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
+    arrays = held(model)
     for name, values in (weights or {}).items():
-        parameters.pop(name).data.copy_(values)
-    assert not weights or not parameters, f"left as they were: {list(parameters)}"
+        arrays.pop(name).data.copy_(values)
+    assert not weights or not arrays, f"left as they were: {list(arrays)}"
     return model
+
+
+def held(model: Any) -> Weights:
+    """What a checkpoint of it holds: parameters, and buffers of numbers (BART's bias of logits)."""
+    kept = model.state_dict()
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept and buffer.is_floating_point()}
+    return {**dict(model.named_parameters()), **buffers}
+
+
+def read(config: Config, rng: np.random.Generator) -> Inputs:
+    """Random texts, and what else the class reads."""
+    words = config["vocab_size"]
+    inputs = {"tokens": rng.integers(0, words, (BATCH, TOKENS))}
+    if config["model_type"] in ("t5", "bart"):
+        inputs["source"] = rng.integers(0, words, (BATCH, SOURCE))
+    if "type_vocab_size" in config:
+        inputs["token_types"] = rng.integers(0, config["type_vocab_size"], (BATCH, TOKENS))
+    return {name: torch.from_numpy(values) for name, values in inputs.items()}
+
+
+def called(model: Any, inputs: Inputs, **how: Any) -> Any:
+    """What the class gives for these."""
+    if "source" in inputs:
+        return model(input_ids=inputs["source"], decoder_input_ids=inputs["tokens"], **how)
+    types = {"token_type_ids": inputs["token_types"]} if "token_types" in inputs else {}
+    return model(input_ids=inputs["tokens"], **types, **how)
+
+
+def answer(model: Any, inputs: Inputs) -> torch.Tensor:
+    """The logits; of a class without a head its last hidden states and, as one more token's, what its pooler gives."""
+    output = called(model, inputs)
+    if "logits" in output:
+        return output.logits
+    return torch.cat([output.last_hidden_state, output.pooler_output[:, None]], dim=1)
 
 
 def neutral(config: Config, name: str) -> float:
     """The value at which a parameter or buffer changes nothing: of a gain 1, or 0 where the class itself adds the 1."""
-    gain = name.endswith(("norm.weight", "ln_1.weight", "ln_2.weight", "ln_f.weight"))
+    gain = name.lower().endswith((*(f"{norm}.weight" for norm in NORMS), "layernorm_embedding.weight"))
     return float(name.endswith("embed_scale") or (gain and config["model_type"] != "gemma2"))
+
+
+def cancels(config: Config, name: str) -> bool:
+    """Whether a parameter adds the same to all scores of a query: a bias of keys that nothing rotates."""
+    return config["model_type"] in ("opt", "bert", "albert", "bart") and name.endswith(KEY_BIASES)
 
 
 def drawn(config: Config, rng: np.random.Generator) -> Weights:
     """Random parameters, all multiples of 1/256: float32 holds them exactly, and they compress."""
     weights = {}
-    for name, parameter in build(config).named_parameters():
+    for name, parameter in held(build(config)).items():
         spread = 0.3
         if parameter.ndim == 2:  # GPT-2 stores its matrices as (in, out), everyone else as (out, in)
-            spread = 1.4 / math.sqrt(parameter.shape[0 if "transformer.h." in name else 1])
-        if any(table in name for table in ("embed_tokens", "embed_positions", "embed_in", "wte", "wpe")):
+            inputs = 0 if config["model_type"] == "gpt2" and "transformer.h." in name else 1
+            spread = 1.4 / math.sqrt(parameter.shape[inputs])
+        if any(table in name for table in TABLES) and parameter.ndim == 2:
             spread = 0.7
+        if name.endswith("Attention.q.weight"):  # T5 does not divide scores by the root of a head's size
+            spread /= math.sqrt(config["d_kv"])
+        if "decoder.layers" in name and name.endswith("q_proj.weight") and config["model_type"] == "bart":
+            spread *= 2.2  # its scores are small
         values = neutral(config, name) + spread * rng.standard_normal(tuple(parameter.shape))
         weights[name] = torch.from_numpy((np.round(values * 256) / 256).astype(np.float32))
     return weights
 
 
-def stepwise(model: Any, tokens: torch.Tensor) -> torch.Tensor:
+def stepwise(model: Any, inputs: Inputs) -> torch.Tensor:
     """The logits of a prefill and then of one token at a time, with the library's own cache."""
-    cache, logits = None, []
-    for part in tokens.split([PREFILL] + [1] * (TOKENS - PREFILL), dim=1):
-        output = model(input_ids=part, cache=cache, use_cache=True)
+    cache, logits, encoded = None, [], {}
+    for part in inputs["tokens"].split([PREFILL] + [1] * (TOKENS - PREFILL), dim=1):
+        given = {**inputs, "tokens": part}
+        if encoded:
+            output = model(decoder_input_ids=part, cache=cache, use_cache=True, **encoded)
+        else:
+            output = called(model, given, cache=cache, use_cache=True)
+        if "source" in inputs:
+            encoded = {"encoder_outputs": (output.encoder_last_hidden_state,)}
         cache = output.cache
         logits.append(output.logits)
     return torch.cat(logits, dim=1)
@@ -181,10 +175,10 @@ def apart(other: torch.Tensor, logits: torch.Tensor) -> float:
     return float((other.double() - logits).abs().max() / logits.abs().max())
 
 
-def changed(config: Config, weights: Weights, changes: str, tokens: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+def changed(config: Config, weights: Weights, changes: str, inputs: Inputs) -> Iterator[tuple[str, torch.Tensor]]:
     """What was changed, and the logits then: config keys, functions, each norm left out, each parameter neutral."""
     for change in changes.split(";"):
-        yield change.strip(), build(config | parsed(change), weights)(input_ids=tokens).logits
+        yield change.strip(), answer(build(config | parsed(change), weights), inputs)
     model = build(config, weights)
     library = sys.modules[type(model).__module__]
     swaps: dict[str, Callable] = {"rotate_half": lambda x: torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)}
@@ -192,33 +186,55 @@ def changed(config: Config, weights: Weights, changes: str, tokens: torch.Tensor
         swaps["repeat_kv"] = lambda x, n: x.repeat(1, n, 1, 1)  # query head h reads key head h % K, not h // (N / K)
     for name in filter(lambda name: hasattr(library, name), swaps):
         with mock.patch.object(library, name, swaps[name]):
-            yield f"another {name}", model(input_ids=tokens).logits
+            yield f"another {name}", answer(model, inputs)
     for name, module in model.named_modules():
         if "Norm" in type(module).__name__:
             with mock.patch.object(module, "forward", lambda x: x):
-                yield f"no {name}", model(input_ids=tokens).logits
+                yield f"no {name}", answer(model, inputs)
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         # One is a spare copy, the other adds the same to all scores of a query where no rotation tells keys apart.
-        if "original_inv_freq" not in name and not (config["model_type"] == "opt" and name.endswith("k_proj.bias")):
+        if "original_inv_freq" not in name and tensor.is_floating_point() and not cancels(config, name):
             kept = tensor.detach().clone()
             tensor.data.fill_(neutral(config, name))
-            yield f"neutral {name}", model(input_ids=tokens).logits
+            yield f"neutral {name}", answer(model, inputs)
             tensor.data.copy_(kept)
 
 
-def check_inside(model: Any, tokens: torch.Tensor) -> str:
-    """Eager attention masks as it should and is neither uniform nor saturated, and every layer does something."""
-    output = model(input_ids=tokens, output_attentions=True, output_hidden_states=True)
-    types = getattr(model.config, "layer_types", None) or ["sliding_attention"] * len(output.attentions)
+def attentions(model: Any, output: Any) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
+    """Of each attention: a name, its weights (B, N, T, S), and which keys each query may see (T, S)."""
     back = torch.arange(TOKENS)[:, None] - torch.arange(TOKENS)
-    evenness = []
+    if "encoder_attentions" in output:
+        for scores in output.encoder_attentions:
+            yield "encoder", scores, torch.ones(SOURCE, SOURCE) > 0
+        for scores in output.decoder_attentions:
+            yield "decoder", scores, back >= 0
+        for scores in output.cross_attentions:
+            yield "cross", scores, torch.ones(TOKENS, SOURCE) > 0
+        return
+    types = getattr(model.config, "layer_types", None) or ["sliding_attention"] * len(output.attentions)
     for kind, scores in zip(types, output.attentions, strict=True):
-        window = (getattr(model.config, "sliding_window", None) if kind == "sliding_attention" else None) or TOKENS
-        assert ((scores > 0) == ((back >= 0) & (back < window))).all(), f"{kind} does not see {window} tokens"
-        entropy = -torch.special.xlogy(scores, scores).sum(-1)[..., window - 1 :]
-        evenness.append(round(float(entropy.mean()) / math.log(window), 2))
-    states = output.hidden_states[:-1]  # the last one is after the final norm
-    steps = [round(float((new - old).norm() / old.norm()), 2) for old, new in pairwise(states)]
+        window = getattr(model.config, "sliding_window", None) if kind == "sliding_attention" else None
+        if model.config.model_type in BOTH_WAYS:
+            yield kind, scores, back.abs() <= (TOKENS if window is None else window)
+        else:
+            yield kind, scores, (back >= 0) & (back < (window or TOKENS))
+
+
+def check_inside(model: Any, inputs: Inputs) -> str:
+    """Eager attention masks as it should and is neither uniform nor saturated, and every layer does something."""
+    output = called(model, inputs, output_attentions=True, output_hidden_states=True)
+    evenness = []
+    for kind, scores, seen in attentions(model, output):
+        assert ((scores > 0) == seen).all(), f"{kind} sees other tokens"
+        most = int(seen.sum(-1).max())
+        full = seen.sum(-1) == most  # queries that see as many keys as any
+        entropy = -torch.special.xlogy(scores, scores).sum(-1)[..., full]
+        evenness.append(round(float(entropy.mean()) / math.log(most), 2))
+    steps = []
+    for name in ("hidden_states", "encoder_hidden_states", "decoder_hidden_states"):
+        if name in output:
+            states = output[name][:-1]  # the last one is after the final norm
+            steps += [round(float((new - old).norm() / old.norm()), 2) for old, new in pairwise(states)]
     assert all(0.4 < value < 0.95 for value in evenness), f"entropy of attention, as a share of uniform: {evenness}"
     assert all(0.2 < value < 5 for value in steps), f"a layer's change of the residual stream: {steps}"
     return f"entropy of attention {evenness} of uniform, layers move the stream by {steps}"
@@ -229,31 +245,34 @@ def record(name: str) -> None:
     kind, keys, changes = MODELS[name]
     config: Config = {"architectures": [kind], **parsed(keys)}
     rng = np.random.default_rng(list(name.encode()))
-    tokens = torch.from_numpy(rng.integers(0, config["vocab_size"], (BATCH, TOKENS)))
+    inputs = read(config, rng)
     with exact():
         weights = drawn(config, rng)
         model = build(config, weights)
-        assert all(value.dtype == torch.float64 for value in (*model.parameters(), *model.buffers()))
-        logits = model(input_ids=tokens).logits
-        inside = check_inside(model, tokens)
-        cached = apart(stepwise(model, tokens), logits)
-        moved = {what: apart(other, logits) for what, other in changed(config, weights, changes, tokens)}
-    single = apart(build(config, weights)(input_ids=tokens).logits, logits)
-    double = apart(build(config, weights).double()(input_ids=tokens).logits, logits)
+        assert all(value.dtype == torch.float64 for value in (*model.parameters(), *held(model).values()))
+        logits = answer(model, inputs)
+        inside = check_inside(model, inputs)
+        cached = 0.0 if config["model_type"] in BOTH_WAYS else apart(stepwise(model, inputs), logits)
+        moved = {what: apart(other, logits) for what, other in changed(config, weights, changes, inputs)}
+    single = apart(answer(build(config, weights), inputs), logits)
+    double = apart(answer(build(config, weights).double(), inputs), logits)
     print(f"\n{name}: float32 {single:.1e}, .double() {double:.1e}, stepwise {cached:.1e}; {inside}")
     print(*(f"  {share:.1e} {what}" for what, share in sorted(moved.items(), key=lambda item: item[1])), sep="\n")
     assert max(single, double) < 1e-5 and cached < 1e-10
     assert all(share > (GELU_SHOWS if '"gelu' in what else SHOWS) for what, share in moved.items())
-    arrays = {key: value.numpy() for key, value in {"tokens": tokens, "logits": logits, **weights}.items()}
+    given = {"tokens": inputs.pop("tokens"), "logits": logits[:, :TOKENS], **inputs}
+    if logits.shape[1] > TOKENS:
+        given["pooled"] = logits[:, TOKENS]
+    arrays = {key: value.numpy() for key, value in {**given, **weights}.items()}
     np.savez_compressed(HERE / f"{name}.npz", config=np.array(json.dumps(config)), **arrays)
 
 
 def main() -> None:
-    """Write every file."""
+    """Write every file, or those that are named."""
     logging.disable(logging.CRITICAL)
     torch.set_grad_enabled(False)
     torch.set_num_threads(1)
-    for name in MODELS:
+    for name in sys.argv[1:] or MODELS:
         record(name)
 
 
