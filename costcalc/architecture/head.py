@@ -23,7 +23,8 @@ class VocabularyHead(Component):
 
     transform: a dense matrix, an activation and a norm come first (the masked-LM head of BERT, arXiv 1810.04805).
     transform_bias: whether that matrix has one. activation: the one after it. norm: the one after that; by default the
-    model's, None for none. bias: one number per vocabulary entry; "buffer" where it is held, but no parameter (BART).
+    model's, None for none. bias: one number per vocabulary entry; "buffer" where it is held, but no parameter (BART);
+    "spare" where a second one that nothing reads is held beside it (untied masked-LM heads of `transformers` 5).
     scale: hidden states are multiplied by it first (T5 with a tied head); it changes no count. softcap: logits become
     softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count.
 
@@ -36,7 +37,7 @@ class VocabularyHead(Component):
     transform_bias: Flag = True
     activation: Activation = "gelu"
     norm: Norm | None = None
-    bias: Annotated[Literal[False, True, "buffer"], BeforeValidator(no_number)] = False
+    bias: Annotated[Literal[False, True, "buffer", "spare"], BeforeValidator(no_number)] = False
     scale: PositiveFloat = 1.0
     softcap: PositiveFloat | None = None
 
@@ -67,6 +68,8 @@ class VocabularyHead(Component):
         yield Matmul("head", {rows.letters: rows, **axes}, of=table_path if tied else "head")
         if self.bias:
             yield Weight("head_bias", {"V": vocab_size}, role="buffer" if self.bias == "buffer" else "trainable")
+        if self.bias == "spare":
+            yield Weight("head_spare_bias", {"V": vocab_size})
 
 
 class NoHead(Component):

@@ -8,7 +8,7 @@
     >>> output.shape, float(weights[0, 0])
     ((5, 8), 1.0)
 
-In a shape, B is batch, T new tokens, S all tokens that are seen, D the model's width, N query heads, K key/value heads,
+In a shape, B is batch, T new tokens, S all tokens that are seen, M an encoder's tokens, D the model's width, N query heads, K key/value heads,
 G = N / K query heads a key head, H the head size, F the feed-forward width, V the vocabulary.
 
 The functions take and give arrays of any float dtype. `forward` runs a whole model from its fields, in float32, and a
@@ -16,11 +16,13 @@ The functions take and give arrays of any float dtype. `forward` runs a whole mo
 """
 
 from costcalc.reference.activations import ACTIVATIONS, gelu, gelu_tanh, quick_gelu, relu, relu_squared, sigmoid, silu
+from costcalc.reference.alibi import alibi_slopes
 from costcalc.reference.grouped_query import join_heads, split_heads
 from costcalc.reference.kinds import NoReferenceError
 from costcalc.reference.model import forward
 from costcalc.reference.norms import layer_norm, rms_norm
 from costcalc.reference.positions import rope, sinusoidal
+from costcalc.reference.relative import relative_bucket
 from costcalc.reference.request import Request
 from costcalc.reference.scaled_dot_product import attention, attention_weights, soft_cap, softmax, visible
 from costcalc.reference.tape import Scope, Tape
@@ -34,6 +36,7 @@ __all__ = [
     "Request",
     "Scope",
     "Tape",
+    "alibi_slopes",
     "attention",
     "attention_weights",
     "forward",
@@ -42,6 +45,7 @@ __all__ = [
     "join_heads",
     "layer_norm",
     "quick_gelu",
+    "relative_bucket",
     "relu",
     "relu_squared",
     "rms_norm",

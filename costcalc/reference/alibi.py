@@ -7,7 +7,7 @@ import numpy as np
 from costcalc.reference.arrays import FLOAT, Array
 
 
-def slopes(heads: int, *, max_bias: float = 8.0) -> Array:
+def alibi_slopes(heads: int, *, max_bias: float = 8.0) -> Array:
     """2^(-max_bias · n / N) for n = 1 .. N, where N is a power of two; (N), float64.
 
     Of another number of heads as many as the power of two below it have those of that power, and the rest every second
@@ -22,5 +22,5 @@ def slopes(heads: int, *, max_bias: float = 8.0) -> Array:
 
 def alibi_numbers(heads: int, distances: Array, *, max_bias: float, slope_scale: float) -> Array:
     """What is added to a query's scores: (s) distances of keys -> (N, s). In an encoder both sides fall alike."""
-    falls = slope_scale * slopes(heads, max_bias=max_bias)  # (N)
+    falls = slope_scale * alibi_slopes(heads, max_bias=max_bias)  # (N)
     return (-falls[:, None] * np.abs(distances)).astype(FLOAT)  # (N, 1) * (s)

@@ -31,6 +31,8 @@ def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> 
     if how["bias"]:
         role = "buffer" if how["bias"] == "buffer" else "trainable"
         logits = logits + root.parameter("head_bias", fields["vocab_size"], role=role)  # (B, T, V) + (V)
+    if how["bias"] == "spare":
+        root.parameter("head_spare_bias", fields["vocab_size"])  # held, and added to nothing
     return soft_cap(logits, how["softcap"])
 
 

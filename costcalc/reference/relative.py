@@ -13,7 +13,7 @@ ON_THE_EDGE = 1e-9
 """A distance at which a bucket begins has a whole logarithm there, which rounding must not make smaller."""
 
 
-def bucket(distances: Array, *, buckets: int = 32, max_distance: int = 128, causal: bool = False) -> Array:
+def relative_bucket(distances: Array, *, buckets: int = 32, max_distance: int = 128, causal: bool = False) -> Array:
     """The bucket of each distance, key position minus query position, whole numbers of any shape.
 
     Half of the buckets are for single steps, the other half grow as logarithms do up to `max_distance`, beyond which
@@ -37,5 +37,7 @@ def relative_table(fields: Fields, heads: int, at: Scope) -> Table:
 
 def relative_numbers(fields: Fields, table: Table, distances: Array, *, causal: bool) -> Array:
     """What is added to a query's scores: (s) distances of keys -> (N, s)."""
-    found = bucket(distances, buckets=fields["buckets"], max_distance=fields["max_distance"], causal=causal)  # (s)
+    found = relative_bucket(
+        distances, buckets=fields["buckets"], max_distance=fields["max_distance"], causal=causal
+    )  # (s)
     return table.rows(found).T  # (s, N) -> (N, s)

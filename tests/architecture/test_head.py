@@ -97,6 +97,12 @@ def test_a_bias_that_is_held_but_no_parameter():
     assert made[-1] == Weight("head_bias", {"V": 19}, role="buffer")
 
 
+def test_a_second_bias_that_nothing_reads():
+    """Two names of one array in a tied masked-LM head, two arrays in an untied one."""
+    made = records(VocabularyHead(bias="spare"), embedding=PLAIN, tied=False)
+    assert made[-2:] == [Weight("head_bias", {"V": 19}), Weight("head_spare_bias", {"V": 19})]
+
+
 def test_no_head_is_nothing():
     assert records(NoHead(), embedding=PLAIN, tied=False) == []
 

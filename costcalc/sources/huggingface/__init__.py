@@ -59,6 +59,7 @@ LINEAGES = {
 }
 """model_type -> the module that reads it."""
 
+USUAL = "bert, bart, gpt2, llama, mistral, qwen3 or t5"
 MOST_SAID = 8
 
 
@@ -104,8 +105,8 @@ def _class_of(config: Config, classes: tuple[str, ...]) -> str:
 
 def _unknown_type(model_type: object, origin: Origin) -> CostcalcError:
     if model_type is None:
-        return origin.refusal("no `model_type`", f'add "model_type": one of {", ".join(LINEAGES)}', [()])
+        return origin.refusal("no `model_type`", f'add "model_type", such as {USUAL}', [()])
     close = nearest(str(model_type), LINEAGES, count=2)
-    hint = f"nearest: {', '.join(close)}" if close else f"known: {', '.join(LINEAGES)}"
+    hint = f"nearest: {', '.join(close)}" if close else f"{len(LINEAGES)} are known, such as {USUAL}"
     what = f"the model_type {shown(model_type)} is not read"
     return origin.refusal(what, f"{hint}; or describe the model in YAML", [("model_type",)])

@@ -8,6 +8,7 @@ from typing import Any
 from costcalc.sources.huggingface.config import MOST_LAYERS, Config
 from costcalc.sources.huggingface.decoder import Written, layer_count
 from costcalc.sources.huggingface.encoder import (
+    bert_bias,
     dense_network,
     layer_norm,
     learned,
@@ -39,7 +40,7 @@ def read_albert(config: Config) -> Written:
         use_of(config, NAMES),
         {"norm": norm, "positions": positions, "layers": _entries(config, layer)},
         pooler=True,
-        head=transform_head(norm, network["activation"]),
+        head=transform_head(norm, network["activation"], bias=bert_bias(config)),
         d_model=config.size("hidden_size"),
         context_length=positions["length"],
         embedding={"token_types": config.size("type_vocab_size"), "norm": norm, **narrow},

@@ -15,6 +15,7 @@ from costcalc.sources.huggingface.encoder import (
     CAUSAL,
     Names,
     after_padding,
+    bert_bias,
     dense_network,
     equal_layers,
     layer_norm,
@@ -84,15 +85,18 @@ def read_bert(config: Config) -> Written:
         equal_layers(config, norm, positions, norms=build.norms, **sublayers),
         is_decoder=is_decoder,
         pooler=not build.plain,
-        head={"bias": True} if build.plain else transform_head(norm, _head_activation(build, network)),
+        head=_head(config, build, norm, network),
         d_model=config.size("hidden_size"),
         context_length=positions["length"] - positions["offset"],
         embedding=_embedding(config, build, norm),
     )
 
 
-def _head_activation(build: Build, network: Written) -> str:
-    return "gelu" if build.head_gelu else str(network["activation"])
+def _head(config: Config, build: Build, norm: Written, network: Written) -> Written:
+    bias = bert_bias(config)
+    if build.plain:
+        return {"bias": bias}
+    return transform_head(norm, "gelu" if build.head_gelu else str(network["activation"]), bias=bias)
 
 
 def _embedding(config: Config, build: Build, norm: Written) -> Written:

@@ -7,7 +7,6 @@ is refused by name, since it might change a cost.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from costcalc.sources.origin import Origin
 DEFAULTS = Path(__file__).resolve().parent / "defaults"
 LARGEST = 10**12
 MOST_LAYERS = 100_000
+LARGEST_NUMBER = 1e30
 
 
 class Config:
@@ -86,7 +86,7 @@ class Config:
     def number(self, key: str) -> float:
         """A constant above zero. It changes no count, so it is not noted among what the counts were read from."""
         value = self.values.get(key)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < LARGEST_NUMBER:
             return float(value)
         raise self.refusal(f"`{key}` must be a number above 0, got {shown(value)}", f'write "{key}": 1e-06', key)
 

@@ -78,12 +78,17 @@ def dense_network(config: Config) -> Written:
     return {"kind": "dense", "d_ff": config.size("intermediate_size"), "activation": activation, "bias": True}
 
 
-def transform_head(norm: Written, activation: str) -> Written:
-    """Dense, activation, norm, then the table and a bias of its own (BERT, arXiv 1810.04805).
+def transform_head(norm: Written, activation: str, *, bias: str | bool = True) -> Written:
+    """Dense, activation, norm, then the table and a bias of its own (BERT, arXiv 1810.04805)."""
+    return {"transform": True, "activation": activation, "norm": norm, "bias": bias}
 
-    Where the tables are untied the library (5.24.0) holds a second bias that nothing reads; it is not stated.
+
+def bert_bias(config: Config) -> str | bool:
+    """The bias of a head that has two names for it: where the tables are not tied they are two, of which one is read.
+
+    So in the library's version 5; the older ones held one array under both names.
     """
-    return {"transform": True, "activation": activation, "norm": norm, "bias": True}
+    return True if config.flag("tie_word_embeddings") else "spare"
 
 
 def learned(config: Config, *, offset: int = 0) -> Written:

@@ -15,6 +15,7 @@ from costcalc.sources.huggingface.decoder import (
     width_per_head,
 )
 from costcalc.sources.huggingface.encoder import (
+    bert_bias,
     dense_network,
     equal_layers,
     layer_norm,
@@ -86,7 +87,7 @@ def _rotated_bert(
         use_of(config, NAMES),
         equal_layers(config, norm, positions, norms="post", attention=attention, feed_forward=network),
         pooler=pooler,
-        head=transform_head(norm, head_activation),
+        head=transform_head(norm, head_activation, bias=bert_bias(config)),
         d_model=config.size("hidden_size"),
         context_length=config.size_or_none("max_position_embeddings"),
         embedding={"token_types": config.size("type_vocab_size"), "norm": norm},

@@ -721,18 +721,18 @@ def test_a_typo_names_the_nearest_key(refusal):
         ("qwen", "the model_type 'qwen' is not read", "nearest: qwen"),
         ("gemma", "the model_type 'gemma' is not read", "nearest: gemma2; "),
         ("LLAMA", "the model_type 'LLAMA' is not read", "nearest: llama; "),
-        ("rwkv", "the model_type 'rwkv' is not read", "known: albert, bart, bert, "),
-        ("", "the model_type '' is not read", "known: "),
-        (None, "no `model_type`", 'add "model_type": one of albert, bart, bert, '),
-        (7, "the model_type 7 is not read", "known: "),
-        ([7], "the model_type a list is not read", "known: "),
-        ("x" * 5000, f"the model_type '{'x' * 36}... is not read", "known: "),
+        ("rwkv", "the model_type 'rwkv' is not read", " are known, such as bert, bart, gpt2, "),
+        ("", "the model_type '' is not read", " are known, such as "),
+        (None, "no `model_type`", 'add "model_type", such as bert, bart, gpt2, '),
+        (7, "the model_type 7 is not read", " are known, such as "),
+        ([7], "the model_type a list is not read", " are known, such as "),
+        ("x" * 5000, f"the model_type '{'x' * 36}... is not read", " are known, such as "),
     ],
 )
 def test_an_unknown_model_type_names_the_nearest(refusal, model_type, what, hint):
     error = refusal({**SIZES, "model_type": model_type})
     assert error.what == what
-    assert error.hint.startswith(hint)
+    assert hint in error.hint
 
 
 def test_no_model_type_at_all(refusal):
