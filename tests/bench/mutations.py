@@ -27,20 +27,24 @@ SIZES = (
     "inputs outputs",
 )
 """Names of sizes; those of one line could be taken for each other."""
-FLAGS = ("bias", "out_bias", "weight", "table", "causal", "held", "tie_embeddings", "tied", "once")
+FLAGS = ("bias", "out_bias", "weight", "table", "causal", "held", "tie_embeddings", "tied", "once", "shared")
 FAMILIES = (
-    ("costcalc.inventory", "Tokens Logits Context Pairs"),
+    ("costcalc.inventory", "Tokens Logits Context Pairs Memory MemoryPairs Asking CrossPairs Sequences"),
     ("costcalc.architecture.norm", "LayerNorm RMSNorm"),
     ("costcalc.architecture.positions", "NoPositions RotaryPositions SinusoidalPositions"),
     ("costcalc.architecture.attention.grouped_query", "PerHeadNorm ProjectionNorm"),
 )
 """Where classes live that could be taken for each other."""
-TAKES = {"Tokens": "", "Logits": "", "Context": "window"}
+TAKES = {
+    **{"Tokens": "", "Logits": "", "Asking": "", "CrossPairs": "", "Sequences": ""},
+    **{"Context": "window", "MemoryPairs": "window", "Memory": "once"},
+}
 """The arguments that such a class takes, where it does not take all that the others do."""
 FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "sin": "cos", "cos": "sin", "mean": "sum"}
 WORDS = {
     **{"scores": "values", "values": "scores", "k_cache": "v_cache", "v_cache": "k_cache", "weight": "scores"},
-    **{"trainable": "buffer", "buffer": "frozen", "frozen": "trainable", "kv": "state", "q": "k", "k": "v", "v": "k"},
+    **{"trainable": "buffer", "buffer": "frozen", "frozen": "trainable", "kv": "cross", "cross": "state"},
+    **{"q": "k", "k": "v", "v": "k"},
 }
 """Paths, roles and kinds that could be taken for each other; any other word gets an x."""
 OPERATORS = (
