@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 """An array of numbers; functions say its shape, with the letters B batch, T new tokens, S all tokens that are seen,
-D model width, N query heads, K key/value heads, G = N / K query heads a key head, H head size, F feed-forward width,
-V vocabulary, W embedding width.
+M an encoder's tokens, D model width, N query heads, K key/value heads, G = N / K query heads a key head, H head size,
+F feed-forward width, V vocabulary, W embedding width.
 """
 
 Fields = dict[str, Any]

@@ -411,7 +411,6 @@ def with_every(value, key, old, new):
     ("name", "key", "old", "new"),
     [
         ("bert", "eps", 0.01, 1e-5),
-        ("bert", "norms", "post", "output"),
         ("bert", "activation", "gelu", "silu"),
         ("bert", "bias", True, False),
         ("albert", "scale", 1.0, 1.1),  # embeddings

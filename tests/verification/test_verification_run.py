@@ -25,11 +25,11 @@ def planted(monkeypatch):
     """planted(before, after): the pass works on changed fields or a changed request, or gives other logits."""
 
     def plant(before=None, after=None):
-        def pass_(fields, tokens, *, tape, request, on_layer):
+        def pass_(fields, tokens, *, tape, request, **more):
             fields = copy.deepcopy(fields)
             if before is not None:
                 before(fields, request)
-            logits = forward(fields, tokens, tape=tape, request=request, on_layer=on_layer)
+            logits = forward(fields, tokens, tape=tape, request=request, **more)
             return logits if after is None else after(logits, tokens, tape)
 
         monkeypatch.setattr("costcalc.verification.passes.forward", pass_)
