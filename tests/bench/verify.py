@@ -2,9 +2,9 @@
 
     python tests/bench/verify.py [MODEL] [RUNS]
 
-The model's recorded prefill of 11 tokens, or an encoder's pass, is played again as nothing but `numpy.matmul` on arrays of the same shapes, in
-the same order, weights as views into one array as the pass has them; runs alternate. Aims: at least 80% of the bare
-speed, the whole of `costcalc verify 8b` under 60 s and 4 GiB. A measurement, not a test.
+The model's recorded prefill of 11 tokens, or an encoder's pass, is played again as nothing but `numpy.matmul` on arrays
+of the same shapes, in the same order, weights as views into one array as the pass has them; runs alternate. Aims: at
+least 80% of the bare speed, the whole of `costcalc verify 8b` under 60 s and 4 GiB. A measurement, not a test.
 """
 
 from __future__ import annotations
