@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from costcalc.reference import rms_norm
-from costcalc.reference.block import ATTENTION, NORM_PLACES, PARALLEL, block
+from costcalc.reference.block import ATTENTION, CROSS_ATTENTION, NORM_PLACES, PARALLEL, block
 from costcalc.reference.feed_forward import FEED_FORWARD
 from costcalc.reference.sight import Sight
 
@@ -59,6 +59,8 @@ GAINS = {
     "attention_output_norm": 5.0,
     "feed_forward_norm": 7.0,
     "feed_forward_output_norm": 11.0,
+    "cross_attention_norm": 13.0,
+    "cross_attention_output_norm": 17.0,
 }
 
 
@@ -75,10 +77,15 @@ def layer(monkeypatch, place):
         places.append(at.path)
         return np.sin(x)
 
+    def square(fields, x, at, *, sight):
+        places.append((at.path, sight))
+        return x**2
+
     monkeypatch.setitem(ATTENTION, "treble", treble)
+    monkeypatch.setitem(CROSS_ATTENTION, "square", square)
     monkeypatch.setitem(FEED_FORWARD, "sine", sine)
 
-    def run(**changes):
+    def run(sight=SIGHT, **changes):
         fields = {
             "norms": "pre",
             "parallel": False,
@@ -91,7 +98,7 @@ def layer(monkeypatch, place):
             **changes,
         }
         here = place({name: np.full(13, gain) for name, gain in GAINS.items()})
-        return block(fields, X, here, sight=SIGHT), here, places
+        return block(fields, X, here, sight=sight), here, places
 
     return run
 
@@ -148,3 +155,43 @@ def test_the_parts_of_a_layer_stand_at_their_places(layer):
     assert attention == ("here.attention", {"kind": "none"}, SIGHT, None)
     assert feed_forward == "here.feed_forward"
     assert here.tape.parameters == dict.fromkeys(["here.attention_norm", "here.feed_forward_norm"], (13, "trainable"))
+
+
+ASKS = {"cross_attention": {"kind": "square"}}
+ASKED = {
+    "pre": lambda x: x + n(x, "cross_attention_norm") ** 2,
+    "post": lambda x: n(x + x**2, "cross_attention_norm"),
+    "output": lambda x: x + n(x**2, "cross_attention_norm"),
+    "sandwich": lambda x: x + n(n(x, "cross_attention_norm") ** 2, "cross_attention_output_norm"),
+}
+
+
+@pytest.mark.parametrize("norms", ASKED)
+def test_cross_attention_stands_between_the_two_others_with_norms_of_its_own(layer, norms):
+    result, here, places = layer(sight=Sight(asks=True), norms=norms, **ASKS)
+    parts = [place[0] if isinstance(place, tuple) else place for place in places]
+    assert parts == ["here.attention", "here.cross_attention", "here.feed_forward"]
+    x = layer(norms=norms, feed_forward=None)[0].astype(float)
+    x = ASKED[norms](x).astype(np.float32)
+    assert {name.split("_norm")[0] for name in here.tape.parameters} >= {"here.cross_attention"}
+    expected = {
+        "pre": pre_feed_forward,
+        "post": lambda x: n(x + np.sin(x), "feed_forward_norm"),
+        "output": lambda x: x + n(np.sin(x), "feed_forward_norm"),
+        "sandwich": lambda x: x + n(np.sin(n(x, "feed_forward_norm")), "feed_forward_output_norm"),
+    }[norms](x)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("norms", ASKED)
+def test_with_nobody_to_ask_only_the_weights_are_there(layer, norms):
+    result, here, places = layer(sight=Sight(asks=False), norms=norms, **ASKS)
+    np.testing.assert_array_equal(result, layer(norms=norms)[0])
+    assert places[1] == ("here.cross_attention", Sight(asks=False))
+    assert here.tape.parameters["here.cross_attention_norm"] == (13, "trainable")
+
+
+def test_the_norm_before_the_attention_may_be_left_out(layer):
+    result, here, _ = layer(attention_norm=False)
+    np.testing.assert_allclose(result, pre_feed_forward(4 * X.astype(float)), rtol=2e-5, atol=1e-5)  # x + 3x
+    assert "here.attention_norm" not in here.tape.parameters

@@ -119,3 +119,31 @@ def test_a_request_of_another_batch_or_model_is_refused(shape):
     request.extended("k_cache", np.ones((2, 3, 11, 7)), window=None)
     with pytest.raises(ValueError, match=r"k_cache holds \(2, 3, 11, 7\), and .* is of another batch or model"):
         request.extended("k_cache", np.ones(shape), window=None)
+
+
+def test_what_was_made_of_an_encoder_s_tokens_is_made_once():
+    request = Request()
+    first, none = TOKENS[:, :, :7], TOKENS[:, :, :0]
+    assert request.once("k", first) is first
+    assert (request.cross, request.kind("k"), request.kind("v")) == ({"k"}, "cross", "kv")
+    request.past = 5
+    assert request.once("k", none) is first
+    assert request.once("v", none).shape == (3, 2, 0, 5)  # nothing was made of it
+    assert request.cross == {"k", "v"}
+    request.past = 0
+    assert request.once("k", TOKENS[:, :, 3:5]).shape == (3, 2, 2, 5)  # another start
+
+
+@pytest.mark.parametrize("shape", [(5, 2, 0, 5), (3, 1, 0, 5), (3, 2, 0, 7)])
+def test_what_an_encoder_gave_to_another_batch_is_refused(shape):
+    request = Request()
+    request.once("k", TOKENS[:, :, :7])
+    request.past = 5
+    with pytest.raises(ValueError, match=r"^k holds \(3, 2, 7, 5\), and .* is of another batch or model$"):
+        request.once("k", np.ones(shape))
+
+
+def test_requests_do_not_share_what_they_hold():
+    one, other = Request(), Request()
+    one.once("k", TOKENS[:, :, :7])
+    assert (other.cross, other.arrays) == (frozenset(), {})

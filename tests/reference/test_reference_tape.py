@@ -178,3 +178,44 @@ def test_rows_that_are_no_numbers_are_kept(place):
     tape.watch_rows(np.array([[np.nan, 0.75]]))
     tape.watch_rows(np.array([[0.25, 0.75]]))
     assert not tape.row_sum_error <= 1e-5
+
+
+def test_a_product_of_no_rows_is_none(place):
+    here = place({"up": W})
+    assert here.linear("up", X[:0], 37, bias=False).shape == (0, 11, 37)
+    assert (here.tape.products, here.tape.of) == ({}, {})
+    assert here.tape.parameters == {"here.up": (481, "trainable")}
+
+
+def test_a_place_that_is_lent_its_parameters(place):
+    """Products stand under the place, parameters under the lender, where they were written down before."""
+    lender = place({"part.up": W, "part.up_bias": BIAS, "norm": BIAS, "some": BIAS, "table": TABLE})
+    again = Scope(lender.tape, "again", lender="here")
+    first = lender.under("part").linear("up", X, 37, bias=True)
+    np.testing.assert_array_equal(again.under("part").linear("up", X, 37, bias=True), first)
+    assert set(lender.tape.products) == {"here.part.up", "again.part.up"}
+    assert set(lender.tape.of.values()) == {"here.part.up"}
+    for call in (
+        lambda at: at.gain("norm", 37),
+        lambda at: at.parameter("some", 37),
+        lambda at: at.table("table", 19, 13).rows(np.array([3])),
+    ):
+        np.testing.assert_array_equal(call(lender), call(again))
+    assert set(lender.tape.parameters) == {
+        f"here.{name}" for name in ("part.up", "part.up_bias", "norm", "some", "table")
+    }
+
+
+@pytest.mark.parametrize(("outputs", "is_there"), [(37, False), (36, True)])
+def test_what_is_lent_is_there_and_as_large(place, outputs, is_there):
+    lender = place({"up": W})
+    if is_there:
+        lender.linear("up", X, 37, bias=False)
+    with pytest.raises(ValueError, match=r"^here\.up is shared by layers that differ, or that come before it$"):
+        Scope(lender.tape, "again", lender="here").linear("up", X, outputs, bias=False)
+
+
+def test_a_parameter_has_the_role_it_is_given(place):
+    here = place({"bias": BIAS})
+    here.parameter("bias", 37, role="buffer")
+    assert here.tape.parameters == {"here.bias": (37, "buffer")}

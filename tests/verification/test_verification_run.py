@@ -64,15 +64,17 @@ def test_a_second_run_gives_the_same(small):
     assert verify(small()) == verify(small())
 
 
-@pytest.mark.parametrize("preset", ["gpt2", "llama-3.2-1b"])
+@pytest.mark.parametrize("preset", ["gpt2", "llama-3.2-1b", "albert-base-v2", "t5-small"])
 def test_presets_in_real_width(preset):
     model = costcalc.load(preset)
     result = verify(model)
     assert result.agrees
-    assert result.phases[0].compared[0].recorded == costcalc.parameters(model).total
-    assert result.phases[0].compared[1].recorded == costcalc.flops(model, costcalc.Workload(new_tokens=11)).forward
-    assert result.phases[1].compared[2].recorded == costcalc.kv_cache(model, 11).elements
-    assert all(item.measured is not None for item in result.properties) == (preset != "gpt2")
+    first, last = result.phases[0], result.phases[-1]
+    cache = costcalc.kv_cache(model, 11, memory_tokens=first.workload.memory_tokens)
+    assert first.compared[0].recorded == costcalc.parameters(model).total
+    assert first.compared[1].recorded == costcalc.flops(model, first.workload).forward
+    assert last.compared[2].recorded == (cache.elements or 0) + (cache.cross_elements or 0)
+    assert all(item.measured is not None for item in result.properties) == (preset == "llama-3.2-1b")
 
 
 @pytest.mark.parametrize(
