@@ -153,3 +153,9 @@ def test_positions_that_cannot_be(refusal, positions, message):
     error = refusal(positions=positions)
     assert str(error) == message
     assert error.where == ("decoder", "positions")
+
+
+def test_the_fewest_buckets_and_the_nearest_end():
+    """4 buckets: two single steps and two growing ones of a decoder; 8 of them need a distance above 4, not above 8."""
+    RelativePositions(buckets=4).check((), d_model=13)
+    RelativePositions(buckets=8, max_distance=5).check((), d_model=13)

@@ -709,3 +709,9 @@ def test_keys_that_are_no_text(refusal):
         {"vocab_size": 19, "d_model": 12, "norm": "rmsnorm", "layers": [{"feed_forward": {"d_ff": 5, 3: 1}}]}
     )
     assert "feed_forward" in error.what
+
+
+def test_a_head_of_no_kind_there_is(changed):
+    error = changed("d_model: 13", "d_model: 13\nhead: {kind: classifier}", "head")
+    assert error.what == "unknown kind 'classifier' of head"
+    assert error.hint == "one of: vocabulary, none"
