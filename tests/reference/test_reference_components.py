@@ -152,6 +152,7 @@ TRANSFORMS = (
     {"bias": "buffer"},
     {"transform": True, "norm": None, "transform_bias": False, "activation": "relu"},
     {"transform": True, "norm": {"kind": "layernorm"}, "bias": True},
+    {"transform": True, "norm": {"kind": "layernorm"}, "bias": "spare"},
 )
 
 

@@ -329,6 +329,12 @@ def test_a_head_scales_transforms_norms_and_adds_a_buffer():
     assert tape.parameters["head_bias"] == (19, "buffer")
 
 
+def test_a_second_bias_of_the_head_is_held_and_added_to_nothing():
+    once, twice = (run(fields(encoder=BELOW, head={"bias": bias})) for bias in (True, "spare"))
+    np.testing.assert_array_equal(once[0], twice[0])
+    assert {**once[1].parameters, "head_spare_bias": (19, "trainable")} == twice[1].parameters
+
+
 @pytest.mark.parametrize(("where", "what"), [("head", "head"), ("cross_attention", "cross-attention")])
 def test_a_kind_without_a_pass_is_an_error_in_the_new_places_too(where, what):
     model = fields(encoder=BELOW, decoder=ABOVE)
