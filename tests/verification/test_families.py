@@ -7,7 +7,7 @@ import costcalc
 from costcalc.inventory import Inventory, Matmul, Weight
 from costcalc.reference import forward, on_scores, scaled_dot_product
 from costcalc.reference.tape import Product, Scope
-from costcalc.verification import verify
+from costcalc.verification import limits, verify
 from costcalc.verification.faults import compare
 from costcalc.verification.limits import binding, memory_for, tokens_for, workload_for
 from costcalc.verification.passes import memories
@@ -214,6 +214,27 @@ def test_a_source_of_another_vocabulary_is_drawn_from_it(family):
     model = family(encoder={}, decoder={}, encoder_vocab_size=2)
     assert memories(model.model_dump(), workload_for(model))[0]["source"].max() <= 1
     assert verify(model).agrees
+
+
+@pytest.mark.parametrize(("limit", "reached"), [("MOST_FLOPS", 314_378), ("LARGEST_ACTIVATIONS", 451)])
+def test_a_pair_at_a_limit_is_run_and_one_beyond_it_is_refused(family, monkeypatch, limit, reached):
+    """67,816 + 3·(22·2,652 + 14·546 + 4·3,597) + 5,434, as above; 11 tokens of 41 numbers in the feed-forward."""
+    model = family(encoder={}, decoder={})
+    monkeypatch.setattr(limits, limit, reached)
+    limits.refuse_too_large(model)
+    monkeypatch.setattr(limits, limit, reached - 1)
+    with pytest.raises(costcalc.CostcalcError, match=r"314,378 FLOPs for 11 tokens, 41 numbers for each"):
+        limits.refuse_too_large(model)
+
+
+def test_the_longer_of_two_texts_is_what_is_too_large(family, monkeypatch):
+    """Two tokens above, seven below."""
+    model = family(encoder={}, decoder={})
+    positions = {"kind": "learned", "length": 2}
+    model = costcalc.load({**model.model_dump(), "decoder": {**model.model_dump()["decoder"], "positions": positions}})
+    monkeypatch.setattr(limits, "LARGEST_ACTIVATIONS", 7 * 41 - 1)
+    with pytest.raises(costcalc.CostcalcError, match="for 7 tokens, 41 numbers for each"):
+        limits.refuse_too_large(model)
 
 
 # Planted: what the pass does otherwise.

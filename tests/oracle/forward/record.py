@@ -13,13 +13,11 @@ Run it in a throwaway environment, never in the project's own:
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,131 +25,35 @@ from unittest import mock
 
 import numpy as np
 import torch
-import transformers
+from classes import (
+    SOURCE,
+    TOKENS,
+    Config,
+    Inputs,
+    Weights,
+    answer,
+    build,
+    called,
+    cancels,
+    drawn,
+    exact,
+    held,
+    neutral,
+    read,
+)
 from models import MODELS
-from torch.overrides import TorchFunctionMode
-
-Config = dict[str, Any]
-Weights = dict[str, torch.Tensor]
-Inputs = dict[str, torch.Tensor]
-"""What a model reads, by the names of its arrays here: tokens, and source or token_types where it has them."""
 
 HERE = Path(__file__).resolve().parent
-BATCH, TOKENS, PREFILL, SOURCE = 2, 13, 7, 11
+PREFILL = 7
 SHOWS, GELU_SHOWS = 1e-3, 1e-4
 """What a change moves at least, as a share of the largest logit; the two GELUs are never further apart than 5e-4."""
 
-NORMS = ("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f")
-TABLES = (
-    *("embed_tokens", "embed_positions", "embed_in", "wte", "wpe", "shared", "word_embeddings", "tok_embeddings"),
-    *("position_embeddings", "token_type_embeddings", "relative_attention_bias"),
-)
-KEY_BIASES = ("self_attn.k_proj.bias", "encoder_attn.k_proj.bias", "attention.self.key.bias", "attention.key.bias")
 BOTH_WAYS = ("bert", "albert", "modernbert")
 
 
 def parsed(text: str) -> Config:
     """The keys and values of `key=value` words."""
     return {key: json.loads(value) for key, value in (word.split("=", 1) for word in text.split())}
-
-
-class Widened(TorchFunctionMode):
-    """Float64 where a class asks for float32 whatever its own dtype: in RMSNorm, softmax and the rotary angles."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        wide = [torch.float64 if value is torch.float32 else value for value in args]
-        named = {key: torch.float64 if value is torch.float32 else value for key, value in (kwargs or {}).items()}
-        return (torch.Tensor.double if func is torch.Tensor.float else func)(*wide, **named)
-
-
-@contextmanager
-def exact() -> Iterator[None]:
-    """Inside, models are built and run in float64 throughout."""
-    torch.set_default_dtype(torch.float64)
-    with Widened():
-        yield
-    torch.set_default_dtype(torch.float32)
-
-
-def build(config: Config, weights: Weights | None = None) -> Any:
-    """The real class of a config, with `weights` in it."""
-    raw = copy.deepcopy(config)  # the library writes into a dict it is handed
-    settings = transformers.CONFIG_MAPPING[raw.pop("model_type")](**raw)
-    settings._attn_implementation = "eager"
-    model = getattr(transformers, config["architectures"][0])(settings).eval()
-    model.tie_weights()
-    if config["model_type"] == "t5" and config.get("tie_word_embeddings") is False:
-        # Version 5 ties the head whatever the config says; published checkpoints have two tables, as version 4 had.
-        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
-    arrays = held(model)
-    for name, values in (weights or {}).items():
-        arrays.pop(name).data.copy_(values)
-    assert not weights or not arrays, f"left as they were: {list(arrays)}"
-    return model
-
-
-def held(model: Any) -> Weights:
-    """What a checkpoint of it holds: parameters, and buffers of numbers (BART's bias of logits)."""
-    kept = model.state_dict()
-    buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept and buffer.is_floating_point()}
-    return {**dict(model.named_parameters()), **buffers}
-
-
-def read(config: Config, rng: np.random.Generator) -> Inputs:
-    """Random texts, and what else the class reads."""
-    words = config["vocab_size"]
-    inputs = {"tokens": rng.integers(0, words, (BATCH, TOKENS))}
-    if config["model_type"] in ("t5", "bart"):
-        inputs["source"] = rng.integers(0, words, (BATCH, SOURCE))
-    if "type_vocab_size" in config:
-        inputs["token_types"] = rng.integers(0, config["type_vocab_size"], (BATCH, TOKENS))
-    return {name: torch.from_numpy(values) for name, values in inputs.items()}
-
-
-def called(model: Any, inputs: Inputs, **how: Any) -> Any:
-    """What the class gives for these."""
-    if "source" in inputs:
-        return model(input_ids=inputs["source"], decoder_input_ids=inputs["tokens"], **how)
-    types = {"token_type_ids": inputs["token_types"]} if "token_types" in inputs else {}
-    return model(input_ids=inputs["tokens"], **types, **how)
-
-
-def answer(model: Any, inputs: Inputs) -> torch.Tensor:
-    """The logits; of a class without a head its last hidden states and, as one more token's, what its pooler gives."""
-    output = called(model, inputs)
-    if "logits" in output:
-        return output.logits
-    return torch.cat([output.last_hidden_state, output.pooler_output[:, None]], dim=1)
-
-
-def neutral(config: Config, name: str) -> float:
-    """The value at which a parameter or buffer changes nothing: of a gain 1, or 0 where the class itself adds the 1."""
-    gain = name.lower().endswith((*(f"{norm}.weight" for norm in NORMS), "layernorm_embedding.weight"))
-    return float(name.endswith("embed_scale") or (gain and config["model_type"] != "gemma2"))
-
-
-def cancels(config: Config, name: str) -> bool:
-    """Whether a parameter adds the same to all scores of a query: a bias of keys that nothing rotates."""
-    return config["model_type"] in ("opt", "bert", "albert", "bart") and name.endswith(KEY_BIASES)
-
-
-def drawn(config: Config, rng: np.random.Generator) -> Weights:
-    """Random parameters, all multiples of 1/256: float32 holds them exactly, and they compress."""
-    weights = {}
-    for name, parameter in held(build(config)).items():
-        spread = 0.3
-        if parameter.ndim == 2:  # GPT-2 stores its matrices as (in, out), everyone else as (out, in)
-            inputs = 0 if config["model_type"] == "gpt2" and "transformer.h." in name else 1
-            spread = 1.4 / math.sqrt(parameter.shape[inputs])
-        if any(table in name for table in TABLES) and parameter.ndim == 2:
-            spread = 0.7
-        if name.endswith("Attention.q.weight"):  # T5 does not divide scores by the root of a head's size
-            spread /= math.sqrt(config["d_kv"])
-        if "decoder.layers" in name and name.endswith("q_proj.weight") and config["model_type"] == "bart":
-            spread *= 2.2  # its scores are small
-        values = neutral(config, name) + spread * rng.standard_normal(tuple(parameter.shape))
-        weights[name] = torch.from_numpy((np.round(values * 256) / 256).astype(np.float32))
-    return weights
 
 
 def stepwise(model: Any, inputs: Inputs) -> torch.Tensor:
