@@ -107,9 +107,12 @@ def encoder_cases():
         {"name": "a", "repeat": 2, "share_weights": True, "attention": one},
         {"name": "b", "repeat": 3, "share_weights": True, "attention": one},
         {"name": "c", "repeat": 2, "attention": other, "feed_forward": {"d_ff": 37}},
-        {"name": "a", "repeat": 2, "share_weights": True, "attention": one},
+        {"repeat": 2, "share_weights": True, "attention": one},
+        {"repeat": 2, "share_weights": True, "attention": one},
     ]
     yield "several groups that share", encoder(encoder={"layers": groups})
+    turns = [{"repeat": 2, "pattern": [{**groups[0], "name": None}, {"attention": other}]}]
+    yield "a group that shares in every turn of its pattern", encoder(encoder={"layers": turns})
     for per_layer in (False, True):
         relative = {"kind": "relative", "buckets": 7, "max_distance": 11, "per_layer": per_layer}
         yield f"shared, relative, per layer {per_layer}", encoder(positions=relative, layer={"share_weights": True})

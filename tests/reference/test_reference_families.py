@@ -6,6 +6,7 @@ import pytest
 import costcalc
 from costcalc.reference import Arena, Given, NoReferenceError, Request, Tape, forward, layer_norm, rms_norm, sinusoidal
 from costcalc.reference.head import HEADS
+from costcalc.reference.sight import Sight
 
 # V=19, D=13, N=6, K=2, H=5, F=37; B=3 texts of T=11 tokens and sources of M=7
 RNG = np.random.default_rng(0)
@@ -61,6 +62,7 @@ def apart(some, others):
         (DECODER, {"token_types": TEXT}, ValueError, "this model has no token types"),
         (ENCODER, {"request": Request(past=1)}, ValueError, "an encoder sees all of its tokens at once"),
         (ENCODER, {"request": Request(kept=1)}, ValueError, "an encoder sees all of its tokens at once"),
+        (ENCODER, {"request": Request(arrays={"k": TEXT})}, ValueError, "an encoder sees all of its tokens at once"),
         (PAIR, {"request": Request(past=5)}, ValueError, "a request that goes on holds what its source gave"),
         (PAIR, {"request": Request(past=5), "source": SOURCE}, ValueError, "a source is given in the pass that starts"),
         (ASKS, {"request": Request(past=5), "memory": MEMORY}, ValueError, "a memory is given in the pass that starts"),
@@ -89,6 +91,10 @@ def test_an_encoder_keeps_nothing():
     np.testing.assert_array_equal(run(ENCODER, request=request)[0], logits)
     last, _ = run(ENCODER, logits="last")
     assert apart(last, logits[:, -1:]) < 1e-5
+
+
+def test_a_text_begins_at_position_0():
+    assert Sight().start == 0
 
 
 def test_an_encoder_looks_both_ways():
