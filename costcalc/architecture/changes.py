@@ -136,8 +136,7 @@ def applied(base: Architecture, *made: Change) -> Architecture:
 
 def _take_names(entries: list[dict[str, Any]]) -> None:
     for entry in entries:
-        if not entry.get("share_weights"):  # by their names such layers know whose weights they share
-            entry.pop("name", None)
+        entry.pop("name", None)
         _take_names(entry.get("pattern", []))
 
 
@@ -239,16 +238,36 @@ def _layers(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
     Otherwise the layers as a whole. None, if they come out equal.
     """
     depth, kept = _depth(pair.base), replace(pair, base=_kept(pair.base, widths[0]), other=_kept(pair.other, widths[1]))
-    if _expanded(kept.base) == _expanded(kept.other):
+    if _expanded(kept.base) == _expanded(kept.other) and _sharing(pair.base) == _sharing(pair.other):
         return
     if _structure(pair.base) == _structure(pair.other):
         yield from _entries(pair, widths, (0,))
-    elif depth == _depth(pair.other) <= MOST_COMPARED:
+    elif depth == _depth(pair.other) <= MOST_COMPARED and not any([*_sharing(pair.base), *_sharing(pair.other)]):
         for layer, (old, new) in enumerate(zip(_expanded(pair.base), _expanded(pair.other), strict=True)):
             single = _Pair((*pair.path, layer), pair.field[:-1], old, new, (layer,), layer_by_layer=True)
             yield from _fields(single, widths)
     else:
         yield replace(kept, layers=tuple(range(depth)))
+
+
+def _sharing(entries: Sequence[Entry]) -> list[int]:
+    """For each layer the number, from 1 on, of the entry whose weights it shares; 0 where it has its own.
+
+    Such layers cannot be taken one by one: each would have a set of its own.
+    """
+    sets: dict[int, int] = {}
+
+    def numbers(some: Sequence[Entry]) -> list[int]:
+        found: list[int] = []
+        for entry in some:
+            if isinstance(entry, Pattern):
+                found += numbers(entry.pattern) * entry.repeat
+            else:
+                own = sets.setdefault(id(entry), len(sets) + 1) if entry.share_weights else 0
+                found += [own] * entry.repeat
+        return found
+
+    return numbers(entries)
 
 
 def _entries(pair: _Pair, widths: Widths, starts: Sequence[int]) -> Iterator[_Pair]:

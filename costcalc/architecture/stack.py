@@ -159,7 +159,8 @@ def _order(entries: tuple[Block | Pattern, ...], blocks: list[Block], seen: dict
     order: list[int] = []
     for entry in entries:
         if isinstance(entry, Block):
-            index = seen.setdefault(_identity(entry), len(blocks))
+            own = id(entry) if entry.share_weights else None  # layers share what was written once, not what is equal
+            index = seen.setdefault((own, _identity(entry)), len(blocks))
             if index == len(blocks):
                 blocks.append(entry)
             order += [index] * entry.repeat

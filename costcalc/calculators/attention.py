@@ -99,7 +99,7 @@ def _crossing_figure(inventory: Inventory, share: str, of: str, **question: Any)
     prefix, workload = f"{share}_{of}_", passes(found, **question)[PASSES.index(of)]
     sides = flop_figures(inventory, workload, prefix=prefix)
     core, weights = sides[f"{prefix}attention_flops"], sides[f"{prefix}weight_flops"]
-    words = f"the first S with {core.name} >= {Fraction(*SHARES[share])} x {weights.name}"
+    words = f"the S from which on {core.name} >= {Fraction(*SHARES[share])} x {weights.name}"
     name = f"crossings.{share}_context.{of}"
     return Figure(name, "tokens", words=words, found=found, terms=(core, weights), source=CORE)
 
@@ -133,20 +133,22 @@ def score_figures(inventory: Inventory, context: int, dtype: str, *, memory_toke
 def crossing(
     inventory: Inventory, share: str, *, of: str, memory_tokens: int = 0, counting: str = "attended"
 ) -> int | None:
-    """The shortest context at which the core is as large as SHARES[share] of the weights; None if it never is.
+    """The context from which on the core is as large as SHARES[share] of the weights; None if it never stays so.
 
     of: "next_token" (the pass of the last token) or "sequence" (all of it at once, so half the pairs a token). The pass
-    that starts an encoder-decoder's request is no next token's. The core less the share is convex in the context, so
-    that it is reached once and for good, or from the first token on.
+    that starts an encoder-decoder's request is no next token's. The core less the share is convex in the context: of a
+    sequence beside a long encoder's text it may begin above, and fall before it rises for good.
     """
     part, whole = SHARES[share]
     index = PASSES.index(of)
     starts = of == "next_token" and inventory.needs_memory
 
-    def is_reached(context: int) -> bool:
-        if starts and context == 1:
-            return False
+    def above(context: int) -> int:
         counted = flops(inventory, passes(context, memory_tokens=memory_tokens, counting=counting)[index])
-        return counted.attention * whole >= counted.weights * part
+        return counted.attention * whole - counted.weights * part
 
-    return first_true(is_reached)
+    lowest = first_true(lambda context: above(context + 1) >= above(context)) if index and inventory.needs_memory else 1
+    if lowest is None:
+        return None
+    begins = 1 if above(lowest) >= 0 else lowest
+    return first_true(lambda context: context >= begins + starts and above(context) >= 0)

@@ -36,7 +36,7 @@ MOST_CONTEXTS = 100
 Contexts = Annotated[
     str, typer.Option("--contexts", metavar="TOKENS,...", help="Contexts to look at, such as 1k,8k,128k,1M.")
 ]
-NEVER = "a crossing is null where the core never grows so large"
+NEVER = "a crossing is null where the core never stays so large"
 SAID = {"half_of_weights": "half as large as the weights' part", "equal_to_weights": "as large as the weights' part"}
 PASSES = {"next_token": "next token", "sequence": "whole sequence"}
 
@@ -141,7 +141,7 @@ def _answer(name: str, each: Quadratic) -> str:
     last = each.costs[-1]
     share = last.sequence.attention / last.sequence.forward
     equal = each.crossings["equal_to_weights"]["sequence"]
-    where = "never overtakes the weights" if equal is None else f"overtakes the weights at {equal:,} tokens"
+    where = "never overtakes the weights" if equal is None else f"overtakes the weights at {several(equal, 'token')}"
     return f"{name}: attention is {share:.1%} of a sequence of {several(last.context, 'token')} and {where}"
 
 
@@ -173,7 +173,7 @@ def _tables(name: str, each: Quadratic, is_one_of_several: bool) -> list[Table]:
     return [
         Table(f"{before}attention core at context", both, tuple(core), status="exact"),
         Table(f"{before}share of the forward pass", both, tuple(shares), status="exact"),
-        Table(f"{before}first context at which it is", both, tuple(crossed), status="exact"),
+        Table(f"{before}context from which on it is", both, tuple(crossed), status="exact"),
         Table(f"{before}scores never stored, {each.dtype}", ("a layer", "all layers"), tuple(stored), status="exact"),
     ]
 

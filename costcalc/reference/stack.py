@@ -37,13 +37,12 @@ def expanded(entries: list[Fields]) -> Iterator[Fields]:
 
 
 def places(layers: list[Fields], at: Scope) -> Iterator[Scope]:
-    """Where each layer stands; of equal layers that share their weights, the first one holds them for the others."""
-    holders: dict[str, str] = {}
+    """Where each layer stands; of the layers of one entry that share their weights, the first one holds them."""
+    holders: dict[int, str] = {}
     for index, layer in enumerate(layers):
         place = at.under(f"layers.{index}")
         if layer["share_weights"]:
-            same = repr({name: value for name, value in layer.items() if name != "repeat"})
-            holder = holders.setdefault(same, place.path)
+            holder = holders.setdefault(id(layer), place.path)  # `expanded` gives one entry again and again
             place = place if holder == place.path else Scope(place.tape, place.path, lender=holder)
         yield place
 

@@ -536,3 +536,16 @@ def test_the_base_stays_as_it_is(made):
     applied(base, *changes(base, made(vocab_size=23, norm="layernorm")))
     assert base.model_dump() == before
     assert isinstance(applied(base), Architecture)
+
+
+def test_shared_layers_are_not_taken_one_by_one(made):
+    """Two entries against one: taken layer by layer each would have a set of weights of its own."""
+    layer = {"attention": {"heads": 6, "kv_heads": 2, "head_dim": 5}, "feed_forward": {"d_ff": 37}}
+    one = made(layers=[{**layer, "repeat": 4, "share_weights": True}])
+    two = made(layers=[{**layer, "repeat": 2, "share_weights": True}] * 2)
+    (change,) = changes(one, two)
+    assert change.field == "layers"
+    assert totals(applied(one, change)) == totals(two)
+    wider = made(layers=[{**layer, "repeat": 4, "share_weights": True, "feed_forward": {"d_ff": 41}}])
+    (change,) = changes(one, wider)
+    assert (change.field, totals(applied(one, change))) == ("feed_forward.d_ff", totals(wider))

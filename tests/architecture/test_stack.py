@@ -314,7 +314,17 @@ def test_layers_that_share_their_weights_hold_one_set():
     assert {r.times for r in records if type(r) is not Weight} == {3}
 
 
-def test_equal_layers_of_two_names_share_two_sets():
-    named = [layer(repeat=3, share_weights=True, name=name) for name in ("first", "second")]
-    groups, _ = stack(*named).groups("decoder")
-    assert [(g.path, g.times) for g in groups] == [("decoder.layers.first", 3), ("decoder.layers.second", 3)]
+@pytest.mark.parametrize("names", [("first", "second"), (None, None)])
+def test_entries_share_their_own_set_each_whatever_they_are_called(names):
+    """A name changes no number; what was written twice is two."""
+    written = [layer(repeat=3, share_weights=True, **({"name": name} if name else {})) for name in names]
+    groups, layout = stack(*written).groups("decoder")
+    assert [g.times for g in groups] == [3, 3]
+    assert [path.rpartition(".")[2] for path in layout] == [names[0] or "0"] * 3 + [names[1] or "3"] * 3
+
+
+def test_an_entry_shares_one_set_in_every_turn_of_its_pattern():
+    shared = layer(repeat=2, share_weights=True)
+    groups, layout = stack(Pattern(repeat=3, pattern=(shared, layer(d_ff=41)))).groups("decoder")
+    assert [(g.path, g.times) for g in groups] == [("decoder.layers.0", 6), ("decoder.layers.2", 3)]
+    assert len(layout) == 9

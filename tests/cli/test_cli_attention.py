@@ -116,7 +116,7 @@ def test_windows_alone_never_overtake_the_weights(fine, asked, near):
 
 def test_the_rows(fine, tiny):
     text = fine("attention", tiny, "--contexts", "7,11", "--format", "csv")
-    core, share, first = "attention core at context", "share of the forward pass", "first context at which it is"
+    core, share, first = "attention core at context", "share of the forward pass", "context from which on it is"
     assert list(csv.reader(io.StringIO(text)))[:-2] == [
         ["section", "quantity", "unit", "next token", "whole sequence", "a layer", "all layers", "status"],
         [core, "7", "FLOPs", "2520", "10080", "", "", "exact"],
@@ -258,7 +258,7 @@ def test_the_working_is_of_the_longest_context(fine, tiny):
     assert values["crossings.equal_to_weights_context.sequence"] == 85
     crossing = next(line for line in data["numbers"] if line["name"].endswith("equal_to_weights_context.sequence"))
     assert crossing["formula"] == (
-        "the first S with equal_to_weights_sequence_attention_flops >= 1 x equal_to_weights_sequence_weight_flops"
+        "the S from which on equal_to_weights_sequence_attention_flops >= 1 x equal_to_weights_sequence_weight_flops"
     )
 
 

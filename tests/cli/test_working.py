@@ -183,7 +183,7 @@ def figures_of(model, *, batch, counting="attended"):
         yield from {(line.name, line.unit): line for each in figures.values() for line in each.lineage()}.values()
 
 
-WORDS = r"given|no terms|the first S with [a-z_]+ >= (1|1/2) x [a-z_]+|the largest S whose cache fits into the pool"
+WORDS = r"given|no terms|the S from which on [a-z_]+ >= (1|1/2) x [a-z_]+|the largest S whose cache fits into the pool"
 NAMES = {"min": min, "max": max, "floor": floor, "ceil": ceil, "F": Fraction}
 
 

@@ -162,6 +162,13 @@ def test_whether_a_token_must_show_among_sharp_scores(family, heads, repeat, sca
     assert verify(model).agrees
 
 
+@pytest.mark.parametrize(("d_model", "seen"), [(42, True), (60, False)])
+def test_a_size_of_heads_that_follows_from_the_width(family, d_model, seen):
+    """Two layers of 6 heads: of 7 numbers, 3·√7 = 7.9 and 0.3^12; of 10, 3·√10 = 9.5 and 0.6^12."""
+    model = family(d_model=d_model, encoder={"attention": {"heads": 6, "scale": 3.0}})
+    assert is_seen(model.model_dump(), "encoder", "attention") == seen
+
+
 def test_tokens_need_not_show_where_rows_are_large_or_slopes_steep(family):
     for some in ({"embedding": {"scale": 8.0}}, {"positions": {"kind": "alibi", "slope_scale": 1.5}}):
         assert not is_seen(family(encoder={}, **some).model_dump(), "encoder", "attention")
