@@ -46,7 +46,7 @@ FIVE_MORE = Workload(batch=3, new_tokens=5, past_tokens=12, logits="last")
 PHASES = (PREFILL, DECODE, FIVE_MORE)
 """Each goes on where the one before ended."""
 WITH_MEMORY = tuple(replace(workload, memory_tokens=7) for workload in PHASES)
-ENCODER_PHASES = (PREFILL, Workload(batch=2, new_tokens=5, logits="last"))
+ENCODER_PHASES = (PREFILL, Workload(batch=2, new_tokens=5))
 """Each is a text of its own."""
 
 
@@ -94,6 +94,8 @@ def encoder_cases():
         yield f"encoder learned {length} {offset}", encoder(positions=positions)
     narrow = ({}, {"width": 7}, {"width": 7, "project": "after", "bias": True})
     for tied, embedding, transform in product((False, True), narrow, TRANSFORMS):
+        if tied and transform.get("bias") == "spare":
+            continue  # a tied head has one
         some = {"token_types": 3, "norm": {"kind": "layernorm"}, **embedding}
         name = f"encoder {'tied' if tied else 'untied'} {embedding} {TRANSFORMS.index(transform)}"
         yield name, encoder(tie_embeddings=tied, embedding=some, head=transform, positions=LEARNED)
@@ -287,7 +289,8 @@ def phases(arch):
     """The workloads of a model's passes."""
     if arch.decoder is None:
         return ENCODER_PHASES
-    return WITH_MEMORY if arch.encoder is not None else PHASES
+    some = WITH_MEMORY if arch.encoder is not None else PHASES
+    return some if arch.head.kind != "none" else tuple(replace(workload, logits="all") for workload in some)
 
 
 def faults(arch, workload, tape):

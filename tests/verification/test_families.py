@@ -92,7 +92,15 @@ def test_progress_is_told_in_both_stacks(family, stacks, labels, layers):
 
 @pytest.mark.parametrize(
     ("encoder", "decoder", "tokens", "memory"),
-    [(None, None, 11, 7), (5, None, 11, 5), (None, 3, 3, 7), (2, 23, 11, 2), (1, 1, 1, 1), (100, 100, 11, 7)],
+    [
+        (None, None, 11, 7),
+        (5, None, 11, 5),
+        (None, 3, 3, 7),
+        (2, 23, 11, 2),
+        (1, 1, 1, 1),
+        (None, 1, 1, 7),
+        (100, 100, 11, 7),
+    ],
 )
 def test_as_many_tokens_as_either_table_has_rows(family, encoder, decoder, tokens, memory):
     model = family(encoder={}, decoder={})
@@ -267,10 +275,18 @@ def test_a_window_that_reaches_further_is_found(family, monkeypatch, wider):
         return true(place, keys, causal=causal, window=window and window + 2 * wider)
 
     monkeypatch.setattr("costcalc.reference.grouped_query.seen_from", seen)
-    attention = {"heads": 6, "head_dim": 5, "window": 5}
-    result = verify(family(encoder={"attention": attention}))
-    assert broken(result) == [BEYOND]
-    assert {fault.path.rpartition(".")[2] for fault in result.faults} == {"scores", "values"}
+    below = {"attention": {"heads": 6, "head_dim": 5, "window": 3}}
+    for stacks in ({"encoder": below}, {"encoder": below, "decoder": {}}):
+        result = verify(family(**stacks))
+        assert broken(result)[0] == BEYOND
+        assert {fault.path.rpartition(".")[2] for fault in result.faults} == {"scores", "values"}
+
+
+def test_the_encoder_of_a_pair_is_seen_no_further_than_its_windows_reach(family):
+    """Two layers of one token to either side: of 7 tokens the first four do not see the last."""
+    result = verify(family(encoder={"attention": {"heads": 6, "head_dim": 5, "window": 3}}, decoder={}))
+    assert result.agrees
+    assert measured(result)[BEYOND] == 0
 
 
 def test_a_step_that_runs_the_encoder_again_is_found(family, monkeypatch):
