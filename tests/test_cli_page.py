@@ -6,12 +6,14 @@ writes the tables anew, from the code, between their markers.
 """
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 import typer.main
 
 from costcalc.cli.main import COMMANDS, app
+from costcalc.sources.huggingface import LINEAGES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 EVERYWHERE = ("--explain", "--format", "--json", "--output", "--version", "--debug", "--help")
@@ -70,12 +72,24 @@ def test_options_of_all_commands_are_explained_once():
         assert set(EVERYWHERE) - {"--help"} - names == without, command
 
 
+def model_types():
+    """All that are read, in lines of at most 120 letters."""
+    return textwrap.fill(", ".join(f"`{name}`" for name in LINEAGES), 120, break_on_hyphens=False)
+
+
+def test_the_page_lists_the_model_types_that_are_read():
+    found = re.search(r"<!-- model types -->\n(.*?)\n<!-- end -->", PAGE.read_text("utf-8"), re.S)
+    assert found is not None
+    assert found[1] == model_types(), "python tests/test_cli_page.py writes the list anew"
+
+
 def write():
     text = PAGE.read_text("utf-8")
-    for command in COMMANDS:
-        begin, end = f"<!-- options of {command} -->\n", "\n<!-- end -->"
+    made = {f"<!-- options of {command} -->\n": options_table(command) for command in COMMANDS}
+    for begin, body in {"<!-- model types -->\n": model_types(), **made}.items():
         before, _, rest = text.partition(begin)
-        text = f"{before}{begin}{options_table(command)}{end}{rest.partition(end)[2]}"
+        end = "<!-- end -->"
+        text = f"{before}{begin}{body}\n{end}{rest.partition(end)[2]}"
     PAGE.write_text(text, "utf-8")
 
 

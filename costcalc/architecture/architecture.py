@@ -156,9 +156,10 @@ class Architecture(Component):
         facts: dict[str, None] = {}
         for group in self.groups:
             facts.update(dict.fromkeys(group.block.derived(self.d_model)))
-        for stack in self.stacks.values():
+        for name, stack in self.stacks.items():
             if stack.final_norm is None:
-                facts["a final norm" if stack.has_final_norm else "no final norm (norms: post)"] = None
+                whose = f" of the {name}" if len(self.stacks) > 1 else ""
+                facts[f"a final norm{whose}" if stack.has_final_norm else f"no final norm{whose} (norms: post)"] = None
         if "tie_embeddings" not in self.model_fields_set and isinstance(self.head, VocabularyHead):
             facts["the head has its own table (tie_embeddings is false unless written)"] = None
         yield from facts

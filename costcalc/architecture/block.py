@@ -27,8 +27,8 @@ class Block(Component):
     parallel: attention and feed-forward read the same input (GPT-J, PaLM): "one_norm" shared, or "two_norms" (NeoX).
     cross_attention: of a decoder's tokens over the encoder's, between the two others (arXiv 1706.03762, section 3.2.3).
     attention_norm: false where the norm before the attention is left out (ModernBERT's first layer, below which the
-        embeddings have just been normalised). share_weights: all layers of this entry, in every turn of its pattern, have
-        one set of weights (ALBERT); another entry has its own.
+        embeddings have just been normalised). share_weights: all layers of this entry, in every turn of its pattern,
+        have one set of weights (ALBERT); another entry has its own.
     """
 
     name: Name | None = None

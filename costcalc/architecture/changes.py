@@ -255,19 +255,19 @@ def _sharing(entries: Sequence[Entry]) -> list[int]:
 
     Such layers cannot be taken one by one: each would have a set of its own.
     """
-    sets: dict[int, int] = {}
+    sets: dict[Path, int] = {}
 
-    def numbers(some: Sequence[Entry]) -> list[int]:
+    def numbers(some: Sequence[Entry], at: Path) -> list[int]:
         found: list[int] = []
-        for entry in some:
+        for index, entry in enumerate(some):
             if isinstance(entry, Pattern):
-                found += numbers(entry.pattern) * entry.repeat
+                found += numbers(entry.pattern, (*at, index)) * entry.repeat
             else:
-                own = sets.setdefault(id(entry), len(sets) + 1) if entry.share_weights else 0
+                own = sets.setdefault((*at, index), len(sets) + 1) if entry.share_weights else 0
                 found += [own] * entry.repeat
         return found
 
-    return numbers(entries)
+    return numbers(entries, ())
 
 
 def _entries(pair: _Pair, widths: Widths, starts: Sequence[int]) -> Iterator[_Pair]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from costcalc.architecture.component import RuleError, Where
-from costcalc.architecture.head import NoHead
+from costcalc.architecture.head import NoHead, VocabularyHead
 from costcalc.architecture.places import DECODER, ENCODER, SOURCE, Stream
 
 if TYPE_CHECKING:
@@ -69,6 +69,15 @@ def check_family(arch: Architecture) -> None:
             "write `tie_embeddings: false`",
         ),
     ]
+    is_spare = isinstance(arch.head, VocabularyHead) and arch.head.bias == "spare"
+    rules.append(
+        (
+            not (is_spare and arch.tie_embeddings),
+            "a tied head has one bias, and no spare one",
+            ("head", "bias"),
+            "write `bias: true`",
+        )
+    )
     for holds, message, where, hint in rules:
         if not holds:
             raise RuleError(message, where, hint)

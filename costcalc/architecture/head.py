@@ -47,6 +47,7 @@ class VocabularyHead(Component):
         yield says or not self.transform, "`transform` ends in a norm: write `norm:`, or `norm: null` for none"
         yield self.transform or self.norm is None, "`norm` belongs to a `transform`"
         yield self.transform or self.transform_bias, "`transform_bias` belongs to a `transform`"
+        yield self.transform or self.activation == "gelu", "`activation` belongs to a `transform`"
 
     def records(
         self, d_model: int, *, vocab_size: int, embedding: Embedding, tied: bool, table_path: str

@@ -154,18 +154,22 @@ def _last_block(entries: tuple[Block | Pattern, ...]) -> Block:
     return last if isinstance(last, Block) else _last_block(last.pattern)
 
 
-def _order(entries: tuple[Block | Pattern, ...], blocks: list[Block], seen: dict[Any, int]) -> list[int]:
+def _order(
+    entries: tuple[Block | Pattern, ...], blocks: list[Block], seen: dict[Any, int], at: Where = ()
+) -> list[int]:
     """The index in `blocks` of each layer's block; distinct blocks are added to `blocks`, and noted in `seen`."""
     order: list[int] = []
-    for entry in entries:
+    for number, entry in enumerate(entries):
         if isinstance(entry, Block):
-            own = id(entry) if entry.share_weights else None  # layers share what was written once, not what is equal
+            own = (
+                (*at, number) if entry.share_weights else None
+            )  # layers share what was written once, not what is equal
             index = seen.setdefault((own, _identity(entry)), len(blocks))
             if index == len(blocks):
                 blocks.append(entry)
             order += [index] * entry.repeat
         else:
-            order += _order(entry.pattern, blocks, seen) * entry.repeat
+            order += _order(entry.pattern, blocks, seen, (*at, number)) * entry.repeat
     return order
 
 

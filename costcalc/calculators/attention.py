@@ -12,12 +12,12 @@ from costcalc.calculators.search import first_true
 from costcalc.calculators.terms import cached_term
 from costcalc.calculators.workings import CORE, Figures, flop_figures, stored
 from costcalc.expression import symbol
-from costcalc.inventory import Cached, Inventory, Workload
+from costcalc.inventory import Cached, Inventory, Workload, group_of
 
 SHARES = {"half_of_weights": (1, 2), "equal_to_weights": (1, 1)}
 """Core over weights: at a half the core is a third of the forward pass, at one a half of it."""
 PASSES = ("next_token", "sequence")
-STORED = "the N·S·S scores of a layer that an unfused softmax writes: Dao et al., arXiv 2205.14135, section 2"
+STORED = "the scores of a layer, N a query and key, that an unfused softmax writes: Dao et al., arXiv 2205.14135"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +115,14 @@ def score_figures(inventory: Inventory, context: int, dtype: str, *, memory_toke
         if m.role == "scores" and runs(m, rectangle)
     ]
     terms = [cached_term(matrix, rectangle) for matrix in matrices]
-    single = [cached_term(matrix._replace(times=1), rectangle) for matrix in matrices]
-    largest = max(single, key=lambda term: term.value, default=None)
+    groups = inventory.layers_of
+    layers: dict[str | None, list[Figure]] = {}
+    for matrix in matrices:  # of one layer: its self-attention's and its cross-attention's
+        single = cached_term(matrix._replace(times=1), rectangle)
+        layers.setdefault(group_of(matrix.path, groups), []).append(single.named(f"{single.name} of one layer"))
+    largest = max(layers.values(), key=lambda some: sum(term.value for term in some), default=[])
     total = Figure("score_matrix_elements", "elements", terms=tuple(terms), source=STORED)
-    one = Figure(
-        "score_matrix_elements_per_layer",
-        "elements",
-        terms=() if largest is None else (largest.named(f"{largest.name} of one layer"),),
-        source=STORED,
-    )
+    one = Figure("score_matrix_elements_per_layer", "elements", terms=tuple(largest), source=STORED)
     return {
         "score_matrix_bytes": stored("score_matrix_bytes", total, dtype),
         "score_matrix_bytes_per_layer": stored("score_matrix_bytes_per_layer", one, dtype),

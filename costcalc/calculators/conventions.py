@@ -121,10 +121,19 @@ def _given(inventory: Inventory, tokens: int, seq_len: int) -> dict[str, Figure 
         "P": counted["total_parameters"],
         "P_non_embedding": counted["non_embedding_parameters"],
         "P_layers": rule_of_thumb_figures(inventory)["rule_of_thumb.layer_parameters"],
-        "P_matrices": flops(inventory, Workload(memory_tokens=int(inventory.needs_memory))).weights // 2,
+        "P_matrices": _matrices(inventory),
         "t": tokens,
         "S": min(seq_len, tokens),  # a run of fewer tokens is one shorter sequence
     }
+
+
+def _matrices(inventory: Inventory) -> int:
+    """Weights that multiply every token: what one token more costs, which leaves out a pooler."""
+    one, two = (
+        flops(inventory, Workload(new_tokens=tokens, memory_tokens=int(inventory.needs_memory))).weights
+        for tokens in (1, 2)
+    )
+    return (two - one) // 2
 
 
 def _ruled(rule: Rule, given: dict[str, Figure | Number]) -> Convention:

@@ -20,12 +20,13 @@ class RuleOfThumb:
 
     layer_parameters: matrices of the layers, 12·D^2 each in a plain block. embedding_parameters: vocabulary tables.
     forward_flops_per_token: 2 x layer_parameters, which leaves out the head and the attention core.
+    kv_bytes_per_token: None for an encoder alone, which keeps nothing.
     """
 
     layer_parameters: int
     embedding_parameters: int
     forward_flops_per_token: int
-    kv_bytes_per_token: int
+    kv_bytes_per_token: int | None
 
     @property
     def total_parameters(self) -> int:
@@ -38,7 +39,7 @@ def rule_of_thumb(inventory: Inventory) -> RuleOfThumb:
     matrices = sum(weight.used_parameters for weight in _matrices(inventory))
     vocabulary = sum(weight.parameters for weight in _vocabulary(inventory))
     cached = sum(record.elements(ONE_TOKEN) for record in _growing(inventory))
-    return RuleOfThumb(matrices, vocabulary, 2 * matrices, 2 * cached)
+    return RuleOfThumb(matrices, vocabulary, 2 * matrices, 2 * cached if inventory.has_cache else None)
 
 
 ONE_TOKEN = Workload()
@@ -75,4 +76,4 @@ def rule_of_thumb_figures(inventory: Inventory) -> Figures:
         figure("forward_flops_per_token", "FLOPs", 2 * symbol(layers.name), layers),
         figure("kv_bytes_per_token", "bytes", 2 * symbol(elements.name), elements),
     )
-    return {each.name: each for each in figures}
+    return {each.name: each for each in figures if inventory.has_cache or "kv" not in each.name}

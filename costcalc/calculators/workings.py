@@ -147,7 +147,8 @@ def _bytes(name: str, records: tuple[Cached, ...], workload: Workload, dtype: st
     for cached in records:
         by_dtype.setdefault(cached.dtype or dtype, []).append(cached)
     elements = name.replace("bytes", "elements")  # the figure of one kind, if there is no other
-    stem = elements if all(KINDS[cached.kind] in elements for cached in records) else f"{name}_elements"
+    is_of_one_kind = all(KINDS[cached.kind] in elements for cached in records)
+    stem = elements if is_of_one_kind else name.replace("kv_cache_bytes", "cached_elements")
     if len(by_dtype) == 1:
         own = next(iter(by_dtype))
         return stored(name, _elements(stem, records, workload, prefix), own)

@@ -15,10 +15,10 @@ from costcalc.cli.models import (
     beyond_table,
     column_names,
     explain_numbers,
+    family_note,
     header,
     load_all,
     memory_for,
-    no_next_token,
     one_or_many,
     with_note,
 )
@@ -195,22 +195,28 @@ def _notes(found: list[Quadratic]) -> tuple[str, ...]:
         "attended": "the pairs that mask and window allow",
         "rectangle": "every query with every key it is handed",
     }[found[0].counting]
+    has_next = any(each.model.inventory.has_cache for each in found)
+    last = "; the next token is the last one of the context" if has_next else ""
     notes = [
-        f"one sequence; attention counts {pairs}; the next token is the last one of the context",
-        "an unfused kernel writes query heads x tokens x tokens scores a layer, masked ones too; FlashAttention none "
+        f"one sequence; attention counts {pairs}{last}",
+        "an unfused kernel writes query heads x queries x keys scores a layer, masked ones too; FlashAttention none "
         "(arXiv 2205.14135)",
     ]
-    notes += [note for each in found for note in [no_next_token(each.model), _memory(each), _beyond(each)] if note]
+    notes += [
+        note
+        for each in found
+        for note in [family_note(each.model, each.memory_tokens), _memory(each), _beyond(each)]
+        if note
+    ]
     return tuple(notes)
 
 
 def _memory(each: Quadratic) -> str | None:
     if not each.memory_tokens:
         return None
-    return (
-        f"{each.model.name}: contexts are the decoder's, each beside {several(each.memory_tokens, 'encoder token')}, "
-        "whose own pass is part of the whole sequence's"
-    )
+    own = ", whose own pass is part of the whole sequence's" if each.model.inventory.needs_memory else ""
+    tokens = several(each.memory_tokens, "encoder token")
+    return f"{each.model.name}: contexts are the decoder's, each beside {tokens}{own}"
 
 
 def _beyond(each: Quadratic) -> str | None:
@@ -228,7 +234,7 @@ def _data(each: Quadratic) -> dict[str, Any]:
     }
     known = passes_of(each.model.inventory)
     never = None in [found[of] for found in each.crossings.values() for of in known]
-    return with_note(data, NEVER if never else None, no_next_token(each.model), _beyond(each))
+    return with_note(data, NEVER if never else None, family_note(each.model, each.memory_tokens), _beyond(each))
 
 
 def _crossings(each: Quadratic) -> dict[str, Any]:

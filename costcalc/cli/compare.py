@@ -14,9 +14,9 @@ from costcalc.cli.models import (
     beyond_table,
     column_names,
     explain_numbers,
+    family_note,
     load_all,
     memory_for,
-    no_next_token,
     with_note,
 )
 from costcalc.cli.options import Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
@@ -139,7 +139,7 @@ def _common_context(models: list[Architecture]) -> tuple[int, str]:
 
 def _report(found: Comparison, why: str) -> Report:
     tables, numbers = _tables(found), _data(found)
-    always = [why, *map(no_next_token, found.models)]
+    always = [why, *[family_note(model, memory) for model, memory in zip(found.models, found.memories, strict=True)]]
     always += [
         beyond_table(model, found.context, memory) for model, memory in zip(found.models, found.memories, strict=True)
     ]
@@ -171,7 +171,7 @@ def _title(found: Comparison) -> str:
     base = found.columns[found.first]
     said = [
         f"{name} {_times(of.counted.total, base.counted.total)} parameters, "
-        f"{_flops_times(of, base)}, {_times(of.cache.bytes, base.cache.bytes)} cache"
+        f"{_flops_times(of, base)}, {_cache_times(of, base)}"
         for name, of in zip(found.names, found.columns, strict=True)
         if of is not base
     ]
@@ -180,6 +180,12 @@ def _title(found: Comparison) -> str:
 
 def _times(value: int | None, base: int | None) -> str:
     return Quantity(value, "", versus=base).times or "-"
+
+
+def _cache_times(of: Column, base: Column) -> str:
+    if of.cache.bytes is None or base.cache.bytes is None:
+        return "no cache" if of.cache.bytes is None else "and a cache"
+    return f"{_times(of.cache.bytes, base.cache.bytes)} cache"
 
 
 def _flops_times(of: Column, base: Column) -> str:

@@ -26,7 +26,7 @@ class Question(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a model has, or has more than another; FLOPs of the next token, or where there is none, of the sequence."""
+    """What a model has, or has more than another; FLOPs of the next token, of the sequence where an encoder runs."""
 
     parameters: int
     flops: int
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 NOTHING = (None, None, None)
 HEADINGS = ("added parameters", "added FLOPs", "added cache")
 UNITS = ("parameters", "FLOPs", "bytes")
-PASSES = {"next_token": "the next token", "sequence": "the whole sequence, as an encoder has no next token"}
+PASSES = {"next_token": "the next token", "sequence": "the whole sequence, in which an encoder runs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Differences:
 
 def differences(base: Architecture, other: Architecture, question: Question) -> Differences:
     """Every field in which `other` differs, applied to `base` alone; FLOPs of one pass, cache at the context."""
-    of = "next_token" if base.inventory.has_cache and other.inventory.has_cache else "sequence"
+    of = "next_token" if base.main == other.main == "decoder" and not (base.encoder or other.encoder) else "sequence"
     start = _cost(base, of, question)
     whole = _cost(other, of, question).less(start)
     singles: list[tuple[Change, Cost | RuleError]] = []

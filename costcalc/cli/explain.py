@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.rules import RULES
 from costcalc.calculators.weights import WeightFormat, weight_format, weight_formats, weight_sizes
-from costcalc.calculators.workings import Figures, flop_figures, layer_figures
+from costcalc.calculators.workings import (
+    Figures,
+    component_figures,
+    flop_figures,
+    layer_figures,
+    parameter_figures,
+)
 from costcalc.cli.emit import emit
 from costcalc.cli.flops import new_tokens
 from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
-from costcalc.cli.models import NO_NEXT_TOKEN, context_or_own, header, load_all, memory_for
+from costcalc.cli.models import NO_NEXT_TOKEN, check_pass, context_or_own, header, load_all, memory_for
 from costcalc.cli.options import (
     Batch,
     Blocks,
@@ -78,7 +84,7 @@ ABSENT = {
     "train_flops": "a training pass has no past tokens and computes all logits",
     "sequence_train_flops": "a training pass has no past tokens and computes all logits",
     **{f"{way}.longest_context": "the cache stops growing" for way in ("architectural", "engine_reserved")},
-    **{rule.name: "the model has no single value of a letter of it, see costcalc train" for rule in RULES},
+    **{rule.name: "it does not apply to this model, costcalc train says why" for rule in RULES},
 }
 """Numbers that a model or a question may not have, and why."""
 OF_A_NEXT_TOKEN = ("kv_", "cross_cache_", "state_", "next_token_")
@@ -133,26 +139,28 @@ def run(
     """
     del version, debug
     [loaded] = load_all([model])
-    [memory_length] = memory_for([loaded], memory_tokens)
-    sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
-    # One of the two is enough: the other follows.
-    length = context_or_own(loaded, context) if seq_len is None or context is not None else None
-    new = length if seq_len is None and length is not None else new_tokens(loaded, seq_len)
-    length = past + new if length is None else length
-    question = Question(
-        workload=Workload(sequences, new, past, memory_length, counting=counting, logits=logits),
-        context=length,
-        dtype=canonical_dtype(dtype),
-        train_tokens=None if tokens is None else parse_count(tokens, name="--tokens"),
-        weights=weight_format(weights),
-        memory_bytes=None if memory is None else parse_bytes(memory, name="--memory"),
-    )
-    known = _known(loaded, question)
-    if memory is not None or blocks is not None:
-        asked = asked_of_memory(memory, blocks, reserve, weights, question.dtype, block_size, window_slots)
-        known.update(fit_figures(fit_of(loaded, length, memory_length, asked)))
+    held_in = None if memory is None else parse_bytes(memory, name="--memory")
+    known = _of_weights(loaded, weight_format(weights), held_in)
+    if not numbers or not all(_key(word, known) in known for word in numbers):  # what depends on lengths
+        lengths = Lengths(seq_len, context, memory_tokens, batch, past_tokens)
+        count = None if tokens is None else parse_count(tokens, name="--tokens")
+        question = _question(loaded, lengths, counting, logits, canonical_dtype(dtype), count)
+        known = {**_of_question(loaded, question), **known}
+        if memory is not None or blocks is not None:
+            asked = asked_of_memory(memory, blocks, reserve, weights, question.dtype, block_size, window_slots)
+            known.update(fit_figures(fit_of(loaded, question.context, question.workload.memory_tokens, asked)))
     report = _list(loaded, known) if not numbers else explained({loaded.name: _asked(numbers, known)})
     emit(report, form=form, as_json=as_json, output=output)
+
+
+class Lengths(NamedTuple):
+    """Options as they were typed."""
+
+    seq_len: str | None
+    context: str | None
+    memory_tokens: str | None
+    batch: str
+    past_tokens: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,20 +171,49 @@ class Question:
     context: int
     dtype: str
     train_tokens: int | None
-    weights: WeightFormat
-    memory_bytes: int | None
 
 
-def _known(model: Architecture, question: Question) -> Figures:
-    """Every number by its key, those of `costcalc kv` for the batch that was asked for."""
+def _question(
+    model: Architecture, given: Lengths, counting: str, logits: str, dtype: str, train_tokens: int | None
+) -> Question:
+    """Of --seq-len and --context one is enough: the other follows."""
+    [memory_tokens] = memory_for([model], given.memory_tokens)
+    sequences = parse_length(given.batch, name="--batch")
+    past = parse_length(given.past_tokens, name="--past-tokens", least=0)
+    check_pass(model, past_tokens=past, logits=logits)
+    asks_context = given.seq_len is None or given.context is not None
+    context = context_or_own(model, given.context) if asks_context else None
+    new = context if given.seq_len is None and context is not None else new_tokens(model, given.seq_len)
+    return Question(
+        workload=Workload(sequences, new, past, memory_tokens, counting=counting, logits=logits),
+        context=past + new if context is None else context,
+        dtype=dtype,
+        train_tokens=train_tokens,
+    )
+
+
+def _of_weights(model: Architecture, weights: WeightFormat, memory_bytes: int | None) -> Figures:
+    """Every number that no length changes, by its key."""
+    inventory = model.inventory
+    sizes = weight_sizes(inventory, [weights, *weight_formats()])
+    asked = sizes[weights.name].named("weight_bytes")
+    return {
+        **parameter_figures(inventory),
+        **component_figures(inventory),
+        **layer_figures(inventory),
+        **weight_figures(sizes, memory_bytes),
+        asked.name: asked,
+    }
+
+
+def _of_question(model: Architecture, question: Question) -> Figures:
+    """Every number that lengths change, by its key, those of `costcalc kv` for the batch that was asked for."""
     inventory, workload = model.inventory, question.workload
     tokens = workload.tokens if question.train_tokens is None else question.train_tokens
     ways = training_ways(model, tokens, workload.new_tokens, workload.memory_tokens)
     training = train_figures(ways, tokens, workload.new_tokens)
     if question.train_tokens is None:  # then it is a training step that is asked for, as of `flops`
         del training["train_flops"]
-    sizes = weight_sizes(inventory, [question.weights, *weight_formats()])
-    asked = sizes[question.weights.name].named("weight_bytes")
     return {
         **page_figures(
             inventory,
@@ -187,10 +224,7 @@ def _known(model: Architecture, question: Question) -> Figures:
             counting=workload.counting,
         ),
         **flop_figures(inventory, workload),
-        **layer_figures(inventory),
         **training,
-        **weight_figures(sizes, question.memory_bytes),
-        asked.name: asked,
     }
 
 
@@ -202,10 +236,9 @@ def _asked(words: list[str], known: Figures) -> list[Figure]:
 
 def _found(word: str, known: Figures) -> list[Figure]:
     """The number of this key or everyday name, or what there is of this path; else refused with the nearest."""
-    folded, by_folded = _folded(word), {_folded(key): figure for key, figure in known.items()}
-    key = folded if folded in by_folded else ALIASES.get(folded, folded)
-    if key in by_folded:
-        return [by_folded[key]]
+    folded, key = _folded(word), _key(word, known)
+    if key in known:
+        return [known[key]]
     lines = (below for figure in known.values() for below in figure.lineage())
     of_path = {below.unit: below for below in lines if _folded(below.name) == folded}  # its parameters, its FLOPs
     if of_path:
@@ -220,6 +253,13 @@ def _found(word: str, known: Figures) -> list[Figure]:
     close = nearest(folded, [*known, *ALIASES], count=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "costcalc explain MODEL lists the numbers"
     raise CostcalcError(f"no report has a number called {shown(word)}", hint=hint)
+
+
+def _key(word: str, known: Figures) -> str:
+    """The key that a word means: as it stands in the JSON, whatever its case, or by an everyday name."""
+    folded = _folded(word)
+    keys = {_folded(key): key for key in known}
+    return keys.get(folded) or keys.get(ALIASES.get(folded, folded)) or ALIASES.get(folded, folded)
 
 
 def _folded(word: str) -> str:

@@ -15,10 +15,11 @@ from costcalc.cli.models import (
     column_names,
     context_or_own,
     explain_numbers,
+    family_note,
     header,
+    idle_cross,
     load_all,
     memory_for,
-    no_next_token,
     one_or_many,
     with_note,
 )
@@ -172,11 +173,14 @@ def _notes(each: Fit) -> list[str]:
     slots = f" and {several(question.paging.slots, 'token')} beyond each" if question.paging.slots else ""
     windows = f"windows kept{slots}" if question.paging.honours_windows else "windows ignored"
     length = f"{several(each.context, 'token')}{_beside(each)}"
-    notes = [
+    caches = (
         f"conversations of {length}, cache in {question.kv_dtype}; the engine hands out blocks "
-        f"of {several(question.paging.block, 'token')}, {windows}; activations only as far as kept free",
-    ]
-    notes += [note for note in (_limit(each), no_next_token(each.model), _beyond(each)) if note]
+        f"of {several(question.paging.block, 'token')}, {windows}; "
+        if each.model.inventory.has_cache
+        else ""
+    )
+    notes = [f"{caches}activations only as far as kept free"]
+    notes += [note for note in (_limit(each), family_note(each.model, each.memory_tokens), _beyond(each)) if note]
     return notes
 
 
@@ -234,7 +238,8 @@ def _data(each: Fit) -> dict[str, Any]:
         "architectural": _capacity(each.architectural),
         "engine_reserved": _capacity(each.engine),
     }
-    return with_note(data, _limit(each), _beyond(each), _null(each))
+    family = idle_cross(each.model, each.memory_tokens)
+    return with_note(data, _limit(each), family, _beyond(each), _null(each))
 
 
 def _null(each: Fit) -> str:
@@ -244,9 +249,14 @@ def _null(each: Fit) -> str:
         "memory_bytes, weights and weight_bytes are null: the blocks are what they left" if blocks else "",
         "" if blocks else "blocks is null: the memory is given in bytes",
         "" if each.question.paging.honours_windows else "window_slots is null: windows are ignored",
-        "longest_context is null: the cache stops growing" if each.engine.longest_context is None else "",
-        "conversations and concurrency are null: a conversation holds nothing" if not each.engine.conversations else "",
     ]
+    if not each.model.inventory.has_cache:
+        reasons.append("conversations, concurrency and longest_context are null: no cache is kept")
+    else:
+        reasons += [
+            "longest_context is null: the cache stops growing" if each.engine.longest_context is None else "",
+            "conversations and concurrency are null: one holds nothing" if not each.engine.conversations else "",
+        ]
     return "; ".join(reason for reason in reasons if reason)
 
 

@@ -12,10 +12,12 @@ from costcalc.calculators.parameters import parameters
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,
+    check_pass,
     column_names,
     context_of,
     explain_numbers,
     header,
+    idle_cross,
     load_all,
     memory_for,
     one_or_many,
@@ -87,6 +89,7 @@ def run(
     found, loaded = [], load_all(models)
     for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True):
         workload = Workload(sequences, new_tokens(model, seq_len), past, memory, counting=counting, logits=logits)
+        check_pass(model, past_tokens=past, logits=logits)
         found.append(Pass(model, workload, flops(model.inventory, workload)))
     names = column_names([each.model for each in found])
     if explain:
@@ -157,9 +160,9 @@ def _notes(found: list[Pass]) -> tuple[str, ...]:
 
 
 def _encoder(each: Pass) -> str | None:
-    """When the encoder of a pair runs."""
+    """When the encoder of a pair runs, or that nothing is given to those that ask."""
     if not each.model.inventory.needs_memory:
-        return None
+        return idle_cross(each.model, each.workload.memory_tokens)
     runs = "does not run again" if each.workload.past_tokens else "runs once, and its pass is counted here"
     return f"{each.model.name}: new tokens are the decoder's; the encoder {runs}"
 
@@ -181,4 +184,4 @@ def _data(each: Pass) -> dict[str, Any]:
         "train_flops": counted.train,
     }
     no_training = NO_TRAINING if counted.train is None else None
-    return with_note(data, no_training, _beyond(each))
+    return with_note(data, no_training, idle_cross(each.model, each.workload.memory_tokens), _beyond(each))

@@ -12,10 +12,10 @@ from costcalc.cli.models import (
     column_names,
     context_or_own,
     explain_numbers,
+    family_note,
     header,
     load_all,
     memory_for,
-    no_next_token,
     one_or_many,
     with_note,
 )
@@ -103,8 +103,9 @@ def _held(model: Architecture, context: str | None, memory_tokens: int, batch: i
 
 def _report(names: list[str], found: list[Held]) -> Report:
     first = found[0]
-    notes = [f"{several(first.batch, 'sequence')}, {first.dtype}; exact, before an engine's paging"]
-    notes += [note for each in found for note in [no_next_token(each.model), _beyond(each)] if note]
+    kept = any(each.model.inventory.has_cache for each in found)
+    notes = [f"{several(first.batch, 'sequence')}, {first.dtype}; exact, before an engine's paging"] if kept else []
+    notes += [note for each in found for note in [family_note(each.model, each.memory_tokens), _beyond(each)] if note]
     return Report(
         title="; ".join(f"{name}: {_answer(each)}" for name, each in zip(names, found, strict=True)),
         tables=(side_by_side("KV cache", names, [_sheet(each) for each in found], strong="cache"),),
@@ -155,4 +156,4 @@ def _data(each: Held) -> dict[str, Any]:
         "kv_bytes_per_token": cache.bytes_per_token,
         "state_bytes": cache.state_bytes,
     }
-    return with_note(data, no_next_token(each.model), _beyond(each))
+    return with_note(data, family_note(each.model, each.memory_tokens), _beyond(each))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from costcalc import __version__
 from costcalc.errors import CostcalcError
+from costcalc.inventory.asked import reads_last_logits
 from costcalc.report import Report
 from costcalc.units import parse_length
 
@@ -79,6 +81,28 @@ def no_next_token(model: Architecture) -> str | None:
     return None if model.inventory.has_cache else f"{model.name}: {NO_NEXT_TOKEN}"
 
 
+def idle_cross(model: Architecture, memory_tokens: int) -> str | None:
+    """A decoder whose cross-attention is handed nothing: it may run so, and costs less than people may think."""
+    if memory_tokens or not model.inventory.takes_memory:
+        return None
+    return f"{model.name}: without --memory-tokens its cross-attention does nothing"
+
+
+def family_note(model: Architecture, memory_tokens: int) -> str | None:
+    """What only some families have to be told."""
+    return no_next_token(model) or idle_cross(model, memory_tokens)
+
+
+def check_pass(model: Architecture, *, past_tokens: int, logits: str) -> None:
+    """Options that nothing in this model reads are refused, in the words of the command line."""
+    inventory = model.inventory
+    if past_tokens and not inventory.has_cache:
+        raise CostcalcError(f"{model.name} is an encoder, which has no past", hint="leave --past-tokens out")
+    if logits == "last" and not reads_last_logits(inventory):
+        why = "has no head" if inventory.has_cache else "is an encoder, which has no last token"
+        raise CostcalcError(f"{model.name} {why}, so that --logits last does nothing", hint="leave --logits out")
+
+
 def beyond_table(model: Architecture, tokens: int, memory_tokens: int = 0) -> str | None:
     """A note where a text is longer than the learned position table: the real model cannot run it."""
     asked = {model.main: tokens}
@@ -113,7 +137,9 @@ def explain_numbers(names: list[str], figures: list[Any], data: list[dict[str, A
             if stated(known[key]) != value:
                 raise AssertionError(f"{key} is {value:,}, but its working gives {stated(known[key]):,}")
         asked[name] = list({known[key].name: known[key] for key in wanted}.values())
-    return explained(asked)
+    notes = tuple(each["note"] for name, each in zip(names, data, strict=True) if not asked[name] and "note" in each)
+    report = explained(asked)
+    return replace(report, notes=(*report.notes, *notes))
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:

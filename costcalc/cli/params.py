@@ -102,7 +102,12 @@ def _trained_note(model: Architecture, trained_layers: list[int] | None) -> str 
         return None
     depth = sum(model.inventory.layers_of.values())
     which = f"layer{'s' * (len(trained_layers) > 1)} {ranges(trained_layers)} of {depth:,}"
-    return f"{model.name}: trainable counts {which} alone, the first being 0; not tables, final norm and head"
+    stacks, first = [], 0
+    for name, groups in model.inventory.layout.items():
+        stacks.append(f"{name} {ranges(list(range(first, first + len(groups))))}")
+        first += len(groups)
+    both = f" ({', '.join(stacks)})" if len(stacks) > 1 else ""
+    return f"{model.name}: trainable counts {which}{both} alone, the first being 0; not tables, final norm and head"
 
 
 def _shared_note(model: Architecture) -> str | None:
@@ -110,7 +115,8 @@ def _shared_note(model: Architecture) -> str | None:
     if not shared:
         return None
     sets = sum(group.block.share_weights for group in model.groups)
-    return f"{model.name}: {several(shared, 'layer')} share {several(sets, 'set')} of weights, counted once"
+    share = "shares" if shared == 1 else "share"
+    return f"{model.name}: {several(shared, 'layer')} {share} {several(sets, 'set')} of weights, counted once"
 
 
 def _figures(model: Architecture, trained_layers: list[int] | None) -> Any:

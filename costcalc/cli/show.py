@@ -13,16 +13,17 @@ from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.calculators.rule_of_thumb import RuleOfThumb, rule_of_thumb
 from costcalc.cli.column import compute, held, next_token
+from costcalc.cli.described import described
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,
     column_names,
     context_or_own,
     explain_numbers,
+    family_note,
     header,
     load_all,
     memory_for,
-    no_next_token,
     one_or_many,
     with_note,
 )
@@ -33,8 +34,7 @@ from costcalc.report import Cell, Quantity, Ratio, Report, Table, side_by_side, 
 from costcalc.units import grouped, human, several
 
 if TYPE_CHECKING:
-    from costcalc.architecture import Architecture, Block, Stack
-    from costcalc.architecture.stack import Group
+    from costcalc.architecture import Architecture
 
 OVER = "  over 6·N·D"
 
@@ -94,7 +94,7 @@ def run(
 def _report(names: list[str], pages: list[Page]) -> Report:
     dtype = pages[0].dtype
     tables = [
-        side_by_side("model", names, [_what(page.model) for page in pages], status=""),
+        side_by_side("model", names, [described(page.model) for page in pages], status=""),
         side_by_side("parameters", names, [totals(page.counted) for page in pages], strong="total"),
         *_by_component(names, pages),
         side_by_side(
@@ -137,54 +137,6 @@ def _answer(name: str, page: Page) -> str:
     return f"{said}, {flops_said} a token and {held_said} of cache at {tokens}"
 
 
-def _what(model: Architecture) -> dict[str, Cell]:
-    rows: dict[str, Cell] = {"family": model.family}
-    for name, stack in model.stacks.items():
-        before = f"{name} " if len(model.stacks) > 1 else ""
-        groups = [group for group in model.groups if group.path.partition(".")[0] == name]
-        rows[f"{before}layers"] = f"{stack.depth:,} of width {model.d_model:,}{_sharing(groups)}"
-        for group in groups:
-            rows.update(_sublayers(before, group, model.d_model, is_one_of_several=len(groups) > 1))
-        rows[f"{before}norms"] = _norms(stack, groups[0].block)
-        own = [g.block.positions.summary() for g in groups if g.block.positions != stack.positions]
-        rows[f"{before}positions"] = ", ".join(dict.fromkeys([stack.positions.summary(), *own]))
-    rows["vocabulary"] = f"{model.vocab_size:,}, {_head(model)}"
-    rows["context"] = None if model.context_length is None else f"{model.context_length:,} tokens"
-    rows["source"] = model.source
-    return {label: cell for label, cell in rows.items() if cell is not None}
-
-
-def _sublayers(before: str, group: Group, d_model: int, *, is_one_of_several: bool) -> dict[str, Cell]:
-    where = f" ({group.path.rpartition('.')[2]}, {several(group.times, 'layer')})" if is_one_of_several else ""
-    block = group.block
-    rows: dict[str, Cell] = {}
-    if block.attention is not None:
-        rows[f"{before}attention{where}"] = block.attention.summary(d_model)
-    if block.cross_attention is not None:
-        rows[f"{before}cross-attention{where}"] = block.cross_attention.summary(d_model)
-    if block.feed_forward is not None:
-        rows[f"{before}feed-forward{where}"] = block.feed_forward.summary()
-    return rows
-
-
-def _norms(stack: Stack, block: Block) -> str:
-    placement = f"parallel, {block.parallel}" if block.parallel else block.norms
-    return f"{stack.norm.kind}, {placement.replace('_', ' ')}{', final' if stack.has_final_norm else ''}"
-
-
-def _sharing(groups: list[Group]) -> str:
-    sets = sum(group.block.share_weights for group in groups)
-    return f", {several(sets, 'set')} of weights for all" if sets else ""
-
-
-def _head(model: Architecture) -> str:
-    if model.head.kind == "none":
-        return "no head" + (", pooler" if model.pooler else "")
-    table = "tied head" if model.tie_embeddings else "head with its own table"
-    parts = [table, *["dense layer before it"] * model.head.transform, *["pooler"] * model.pooler]
-    return ", ".join(parts)
-
-
 def _by_component(names: list[str], pages: list[Page]) -> list[Table]:
     if len(pages) > 1:
         return []
@@ -212,7 +164,7 @@ def _thumb(rule: RuleOfThumb) -> dict[str, Cell]:
 
 
 def _notes(page: Page) -> list[str]:
-    found = [published_note(page.model, page.counted), no_next_token(page.model), _beyond(page)]
+    found = [published_note(page.model, page.counted), family_note(page.model, page.memory_tokens), _beyond(page)]
     derived = list(page.model.derived_facts())
     if derived:
         found.append(f"{page.model.name} derives: {'; '.join(derived)}")
@@ -231,7 +183,7 @@ def _data(page: Page) -> dict[str, Any]:
         **header("show", page.model),
         "source": page.model.source,
         "published_parameters": page.model.published_parameters,
-        "what": _what(page.model),
+        "what": described(page.model),
         "derived": list(page.model.derived_facts()),
         "total_parameters": page.counted.total,
         "embedding_parameters": page.counted.embedding,
@@ -254,4 +206,4 @@ def _data(page: Page) -> dict[str, Any]:
             "kv_bytes_per_token": page.rule.kv_bytes_per_token,
         },
     }
-    return with_note(data, no_next_token(page.model), _beyond(page))
+    return with_note(data, family_note(page.model, page.memory_tokens), _beyond(page))

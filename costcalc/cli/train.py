@@ -15,6 +15,7 @@ from costcalc.cli.models import (
     column_names,
     explain_numbers,
     header,
+    idle_cross,
     load_all,
     memory_for,
     one_or_many,
@@ -193,8 +194,18 @@ def _notes(each: Training) -> list[str]:
             f"{each.model.name}: tokens are the decoder's, {several(each.memory_tokens, 'encoder token')} beside each "
             "sequence; conventions with t count the decoder's alone"
         )
-    beyond = _beyond(each)
-    return [*notes, *([beyond] if beyond else [])]
+    more = [idle_cross(each.model, each.memory_tokens), *_of_family(each.model), _beyond(each)]
+    return [*notes, *[note for note in more if note]]
+
+
+def _of_family(model: Architecture) -> list[str]:
+    """Why conventions differ here that were made for decoders with layers of their own."""
+    notes = []
+    if not model.inventory.has_cache:
+        notes.append(f"{model.name}: an encoder's core is the whole rectangle, of which some conventions charge half")
+    if any(group.block.share_weights for group in model.groups):
+        notes.append(f"{model.name}: weights that layers share are in P once, and multiply in each of those layers")
+    return notes
 
 
 def _beyond(each: Training) -> str | None:
@@ -213,7 +224,7 @@ def _data(each: Training) -> dict[str, Any]:
         "train_flops": _total(each.exact),
         "conventions": [_convention(way, each.exact) for way in each.ways],
     }
-    return with_note(data, _beyond(each))
+    return with_note(data, idle_cross(each.model, each.memory_tokens), _beyond(each))
 
 
 def _convention(way: Convention, exact: Convention) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from costcalc.errors import CostcalcError
+from costcalc.inventory.extents import Logits
 from costcalc.inventory.records import Inventory
 from costcalc.inventory.workload import Workload
 
@@ -24,6 +25,12 @@ def check_asked(inventory: Inventory, workload: Workload) -> None:
         raise CostcalcError(
             "an encoder sees all of its tokens at once and has no past", hint="past_tokens=0, all of them in new_tokens"
         )
+
+
+def reads_last_logits(inventory: Inventory) -> bool:
+    """Whether logits of the last token alone mean anything: not in an encoder, nor without a head."""
+    heads = any(isinstance(size, Logits) for matmul in inventory.matmuls for size in matmul.axes.values())
+    return inventory.has_cache and heads
 
 
 def _is_zero(length: Any) -> bool:

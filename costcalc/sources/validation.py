@@ -90,12 +90,23 @@ def _explained(problem: _Problem) -> tuple[str, str]:
     explain = _EXPLAINED.get(kind)
     if explain is not None:
         return explain(problem)
+    written = _WRITTEN.get(problem.key)
+    if written is not None and kind.startswith(("model_", "union_tag")):
+        return f"{problem.name} must be a mapping or a kind, got {got}", f"write {written}"
     for prefix, wanted, hint in _WANTED:
         if kind.startswith(prefix):
             return f"{problem.name or 'the model'} must be {wanted}, got {got}", hint.format(key=problem.key)
     return f"{problem.name}: {problem.detail['msg']}, got {got}", f"change {problem.name}"
 
 
+_WRITTEN = {
+    "head": "`head: none`, or `head: {bias: true}`",
+    "attention": "`attention: {heads: 12}`",
+    "cross_attention": "`cross_attention: {heads: 12}`",
+    "feed_forward": "`feed_forward: {kind: gated, d_ff: 3072}`",
+    "embedding": "`embedding: {norm: layernorm}`",
+}
+"""How keys that hold a component are written, for those who wrote something else."""
 _WHOLE = ("a whole number from 1 to 1,000,000,000,000", "write digits only, such as `{key}: 32`")
 _NUMBER = ("a number above 0 and below 1e30", "write a number, such as `{key}: 10000.0`")
 _WANTED = (

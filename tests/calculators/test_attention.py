@@ -212,10 +212,12 @@ def test_how_the_working_reads(small):
         figures[f"crossings.{share}_context.next_token"] for share in ("equal_to_weights", "half_of_weights")
     )
     assert equal.formula == (
-        "the S from which on equal_to_weights_next_token_attention_flops >= 1 x equal_to_weights_next_token_weight_flops"
+        "the S from which on equal_to_weights_next_token_attention_flops >= "
+        "1 x equal_to_weights_next_token_weight_flops"
     )
     assert half.formula == (
-        "the S from which on half_of_weights_next_token_attention_flops >= 1/2 x half_of_weights_next_token_weight_flops"
+        "the S from which on half_of_weights_next_token_attention_flops >= "
+        "1/2 x half_of_weights_next_token_weight_flops"
     )
     assert (equal.value, equal.unit, equal.source) == (35, "tokens", figures["sequence_attention_flops"].source)
     assert equal.source.endswith("arXiv 1706.03762, equation 1")

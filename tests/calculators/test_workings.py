@@ -330,15 +330,15 @@ def test_the_names_of_the_parts_of_a_mixed_cache():
     total = cache_figures(Inventory((KEYS, STATE, CONVOLUTION), {}), 11)["kv_cache_bytes"]
     assert total.formula.text() == "kv_cache_bytes_bf16 + kv_cache_bytes_fp32"
     assert [part.formula.text() for part in total.terms] == [
-        "kv_cache_bytes_elements_bf16·2",
-        "kv_cache_bytes_elements_fp32·4",
+        "cached_elements_bf16·2",
+        "cached_elements_fp32·4",
     ]
     assert [[term.name for term in part.inputs[0].terms] for part in total.terms] == [
         ["layers.attention.k_cache", "layers.mixer.tail"],
         ["layers.mixer.state"],
     ]
     one_dtype = cache_figures(Inventory((KEYS, CONVOLUTION), {}), 11)["kv_cache_bytes"]
-    assert one_dtype.formula.text() == "kv_cache_bytes_elements·2"
+    assert one_dtype.formula.text() == "cached_elements·2"
     assert one_dtype.inputs[0].source == SHARED_HEADS
 
 

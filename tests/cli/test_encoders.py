@@ -45,8 +45,9 @@ def test_a_pass_of_an_encoder(asked, encoder):
 
 def test_an_encoder_has_no_past(refused, encoder):
     what, hint = refused("flops", encoder, "--seq-len", "7", "--past-tokens", "1")
-    assert what == "an encoder sees all of its tokens at once and has no past"
-    assert "past_tokens=0" in hint
+    assert (what, hint) == ("reader is an encoder, which has no past", "leave --past-tokens out")
+    what, _ = refused("flops", encoder, "--seq-len", "7", "--logits", "last")
+    assert what == "reader is an encoder, which has no last token, so that --logits last does nothing"
 
 
 def test_an_encoder_keeps_no_cache_and_says_why(asked, fine, encoder):
@@ -154,6 +155,7 @@ def test_the_quadratic_part_of_a_pair(asked, pair):
     data = asked("attention", pair, "--contexts", "7", "--memory-tokens", "7")
     assert data["crossings"]["equal_to_weights_context"]["next_token"] == 51
     assert data["contexts"][0]["score_matrix_bytes"] == 2 * (2 * 6 * 49 + 3 * 6 * 49 + 3 * 10 * 49)
+    assert data["contexts"][0]["score_matrix_bytes_per_layer"] == 2 * (6 * 49 + 10 * 49)
 
 
 def test_training_a_pair(asked, pair):
@@ -225,7 +227,8 @@ def test_changes_of_a_pair_name_the_stack(asked, pair, tmp_path):
     data = asked("compare", pair, wider, "--context", "11", "--memory-tokens", "7")
     (change,) = data["changes"]
     assert change["field"] == "encoder.feed_forward.d_ff"
-    assert (change["added_parameters"], change["added_next_token_flops"]) == (2 * 2 * 13 * 6, 0)
+    # 2·13·6 more weights in each of two layers, for each of 7 encoder tokens, which no next token would show
+    assert (change["added_parameters"], change["added_sequence_flops"]) == (2 * 2 * 13 * 6, 2 * 2 * 2 * 13 * 6 * 7)
 
 
 def test_models_of_different_families_are_compared(asked, tiny, encoder, pair):
@@ -254,3 +257,73 @@ def test_a_text_longer_than_the_encoders_table(asked, pair):
     pair.write_text(pair.read_text().replace("encoder:\n", "encoder:\n  positions: {kind: learned, length: 5}\n", 1))
     note = asked("kv", pair, "--context", "11", "--memory-tokens", "7")["note"]
     assert note == "7 tokens are more than the 5 rows of pair's encoder position table"
+
+
+LONE = """\
+name: lone
+vocab_size: 19
+d_model: 13
+context_length: 11
+norm: rmsnorm
+head: none
+layers:
+  - repeat: 3
+    attention: {heads: 6, kv_heads: 2, head_dim: 5}
+    cross_attention: {heads: 10, kv_heads: 5, head_dim: 7}
+    feed_forward: {d_ff: 41}
+"""
+IDLE = "lone: without --memory-tokens its cross-attention does nothing"
+
+
+@pytest.fixture
+def lone(tmp_path):
+    path = tmp_path / "lone.yaml"
+    path.write_text(LONE, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("command", ["flops", "kv", "show", "attention", "train --tokens 1M", "fits --memory 1MB"])
+def test_cross_attention_that_is_given_nothing_is_told(fine, lone, command):
+    word, *options = command.split()
+    assert f"note: {IDLE}" in fine(word, lone, *options)
+    assert IDLE in json.loads(fine(word, lone, *options, "--json"))["note"]
+    assert IDLE not in fine(word, lone, *options, "--memory-tokens", "7")
+
+
+def test_a_decoder_beside_tokens_of_another_model(asked, fine, lone):
+    """Keys and values take 3·910 weights for each of its tokens, queries and output 3·1,820 for each new one."""
+    without, beside = (asked("flops", lone, "--seq-len", "11", *more) for more in ([], ["--memory-tokens", "7"]))
+    assert beside["weight_flops"] - without["weight_flops"] == 2 * 3 * (910 * 7 + 1_820 * 11)
+    assert beside["attention_flops"] - without["attention_flops"] == 3 * 280 * 77
+    assert "whose own pass" not in fine("attention", lone, "--contexts", "7", "--memory-tokens", "7")
+
+
+def test_logits_without_a_head_are_refused(refused, lone):
+    what, hint = refused("flops", lone, "--logits", "last")
+    assert (what, hint) == ("lone has no head, so that --logits last does nothing", "leave --logits out")
+
+
+@pytest.mark.parametrize("number", ["total_parameters", "weight_bytes_bf16", "params", "encoder.layers", "6nd_total"])
+def test_a_number_that_no_length_changes_needs_none(cli, pair, number):
+    code, _, err = cli("explain", pair, number)
+    assert (code == 0) is (number != "6nd_total"), err
+
+
+def test_trained_layers_are_numbered_through_both_stacks(asked, pair):
+    data = asked("params", pair, "--train-layers", "2")
+    assert data["trainable_parameters"] == 4_875
+    assert "layer 2 of 5 (encoder 0-1, decoder 2-4) alone" in data["note"]
+
+
+def test_notes_on_conventions_that_were_made_for_decoders(fine, encoder):
+    assert "an encoder's core is the whole rectangle" in fine("train", encoder, "--tokens", "1M")
+    encoder.write_text(encoder.read_text().replace("repeat: 2", "repeat: 2\n      share_weights: true"))
+    assert "weights that layers share are in P once" in fine("train", encoder, "--tokens", "1M")
+
+
+def test_an_encoder_has_no_words_about_caches(fine, encoder):
+    assert "next token is the last" not in fine("attention", encoder, "--contexts", "7")
+    assert "paging" not in fine("kv", encoder)
+    assert "cache in" not in fine("fits", encoder, "--memory", "1MB")
+    assert "stops growing" not in fine("fits", encoder, "--memory", "1MB", "--json")
+    assert json.loads(fine("show", encoder, "--json"))["rule_of_thumb"]["kv_bytes_per_token"] is None

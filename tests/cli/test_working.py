@@ -166,19 +166,15 @@ def figures_of(model, *, batch, counting="attended"):
     architecture = load(model)
     memory = 77 if architecture.inventory.takes_memory else 0
     past = 4_099 if architecture.inventory.has_cache else 0
-    question = explaining.Question(
-        workload=Workload(batch, 5_003, memory_tokens=memory, counting=counting),
-        context=5_003,
-        dtype=canonical_dtype("q8_0"),
-        train_tokens=1_000_003,
-        weights=weight_format("4.82bits"),
-        memory_bytes=80 * 10**9 + 7,
+    workload = Workload(batch, 5_003, memory_tokens=memory, counting=counting)
+    known = explaining._of_question(
+        architecture, explaining.Question(workload, 5_003, canonical_dtype("q8_0"), 1_000_003)
     )
-    known = explaining._known(architecture, question)
+    known |= explaining._of_weights(architecture, weight_format("4.82bits"), 80 * 10**9 + 7)
     asked = asked_of_memory("80GB", None, "1GB", "q4_k_m", "q8_0", "17", "5")
     known.update(fit_figures(fit_of(architecture, 5_003, memory, asked)))
     later = Workload(batch, 1, past, memory)
-    step = explaining._known(architecture, explaining.Question(later, 7, "bf16", None, weight_format("int4"), None))
+    step = explaining._of_question(architecture, explaining.Question(later, 7, "bf16", None))
     for figures in (known, step):
         yield from {(line.name, line.unit): line for each in figures.values() for line in each.lineage()}.values()
 

@@ -1,0 +1,114 @@
+"""What a model is, in a few words a row: the first table of `costcalc show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from costcalc.report import Cell
+from costcalc.units import several
+
+if TYPE_CHECKING:
+    from costcalc.architecture import Architecture, Stack
+    from costcalc.architecture.stack import Group
+
+
+def described(model: Architecture) -> dict[str, Cell]:
+    """Family, layers, attention, feed-forward, norms and positions of each stack, tables, head, context, source."""
+    rows: dict[str, Cell] = {"family": model.family}
+    for name, stack in model.stacks.items():
+        before = f"{name} " if len(model.stacks) > 1 else ""
+        groups = [group for group in model.groups if group.path.partition(".")[0] == name]
+        rows[f"{before}layers"] = f"{stack.depth:,} of width {model.d_model:,}{_sharing(groups)}"
+        for group in groups:
+            rows.update(_sublayers(before, group, model.d_model, is_one_of_several=len(groups) > 1))
+        rows[f"{before}norms"] = _norms(stack, groups)
+        rows[f"{before}positions"] = _positions(stack, groups)
+    rows["embedding"] = _embedding(model)
+    rows["vocabulary"] = f"{model.vocab_size:,}, {_head(model)}"
+    rows["context"] = None if model.context_length is None else f"{model.context_length:,} tokens"
+    rows["source"] = model.source
+    return {label: cell for label, cell in rows.items() if cell is not None}
+
+
+def _sublayers(before: str, group: Group, d_model: int, *, is_one_of_several: bool) -> dict[str, Cell]:
+    where = f" ({_name(group)}, {several(group.times, 'layer')})" if is_one_of_several else ""
+    block = group.block
+    rows: dict[str, Cell] = {}
+    if block.attention is not None:
+        rows[f"{before}attention{where}"] = block.attention.summary(d_model)
+    if block.cross_attention is not None:
+        rows[f"{before}cross-attention{where}"] = block.cross_attention.summary(d_model)
+    if block.feed_forward is not None:
+        rows[f"{before}feed-forward{where}"] = block.feed_forward.summary()
+    return rows
+
+
+def _name(group: Group) -> str:
+    return group.path.rpartition(".")[2]
+
+
+def _norms(stack: Stack, groups: list[Group]) -> str:
+    """Kind and placement, which layers may have differently."""
+
+    def placement(group: Group) -> str:
+        block = group.block
+        placed = f"parallel, {block.parallel.replace('_', ' ')}" if block.parallel else block.norms
+        return f"{block.norm.kind}, {placed}{'' if block.attention_norm else ', none before attention'}"
+
+    final = f", final{f' {stack.norm.kind}' if len({g.block.norm.kind for g in groups}) > 1 else ''}"
+    return _by_layers((placement(group), group) for group in groups) + (final if stack.has_final_norm else "")
+
+
+def _positions(stack: Stack, groups: list[Group]) -> str:
+    """Those that are added once, and those that layers have inside."""
+    inside = _by_layers((g.block.positions.summary(), g) for g in groups if g.block.positions != stack.positions)
+    everywhere = all(group.block.positions != stack.positions for group in groups)
+    if not inside:
+        return stack.positions.summary()
+    if everywhere and not stack.positions.added:
+        return inside
+    rest = [(group.block.positions.summary(), group) for group in groups]
+    return _by_layers(rest) if not stack.positions.added else f"{stack.positions.summary()}; {inside}"
+
+
+def _by_layers(said: Iterable[tuple[str, Group]]) -> str:
+    """What is said of each group; with the names of the groups where they differ."""
+    names: dict[str, list[str]] = {}
+    for words, group in said:
+        names.setdefault(words, []).append(_name(group))
+    if len(names) == 1:
+        return next(iter(names))
+    return "; ".join(f"{words} ({', '.join(where)})" for words, where in names.items())
+
+
+def _sharing(groups: list[Group]) -> str:
+    sets = sum(group.block.share_weights for group in groups)
+    layers = sum(group.times for group in groups if group.block.share_weights)
+    if not sets:
+        return ""
+    of = "all" if layers == sum(group.times for group in groups) else f"{layers:,} of them"
+    return f", {several(sets, 'set')} of weights for {of}"
+
+
+def _embedding(model: Architecture) -> str | None:
+    """What a plain table does not have; None for a plain one."""
+    made = model.embedding
+    parts = []
+    if made.width is not None:
+        parts.append(f"{made.width:,} wide, projected {made.project} the rest")
+    if made.token_types is not None:
+        parts.append(several(made.token_types, "token type"))
+    if made.norm is not None:
+        parts.append(f"normed ({made.norm.kind})")
+    if len(model.stacks) > 1:
+        own = f"{model.encoder_vocab_size or model.vocab_size:,} rows of the encoder's own"
+        parts.append("one table for both stacks" if model.share_embeddings else own)
+    return ", ".join(parts) or None
+
+
+def _head(model: Architecture) -> str:
+    if model.head.kind == "none":
+        return "no head" + (", pooler" if model.pooler else "")
+    table = "tied head" if model.tie_embeddings else "head with its own table"
+    return ", ".join([table, *["dense layer before it"] * model.head.transform, *["pooler"] * model.pooler])
