@@ -122,7 +122,8 @@ def test_layers_with_positions_of_their_own_are_named(fine, tmp_path):
         "  - {repeat: 2, attention: {heads: 6, head_dim: 10}}\n"
         "  - {attention: {heads: 6, head_dim: 10}, positions: none}\n"
     )
-    assert json.loads(fine("show", path, "--context", "7", "--json"))["what"]["positions"] == "RoPE, theta 10,000, none"
+    said = json.loads(fine("show", path, "--context", "7", "--json"))["what"]["positions"]
+    assert said == "RoPE, theta 10,000 (0); none (2)"
 
 
 def test_what_was_derived_is_said(fine):

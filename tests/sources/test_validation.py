@@ -393,8 +393,8 @@ def test_a_theta_that_is_no_theta(changed, value, got):
             "tie_embeddings: true",
             "head: [1]",
             "head",
-            "head must be a mapping of keys, got a list",
-            "write `key: value` lines below it",
+            "head must be a mapping or a kind, got a list",
+            "write `head: none`, or `head: {bias: true}`",
         ),
         (
             "tie_embeddings: true",

@@ -88,7 +88,7 @@ def _class_of(config: Config, classes: tuple[str, ...]) -> str:
     """`architectures` picks the head among the classes that are read; where it says nothing, the usual one."""
     named = config.data.get("architectures")
     word = named[0] if isinstance(named, list) and len(named) == 1 else named
-    if config["auto_map"] and word not in classes:
+    if config["auto_map"] and not (word in classes and _is_the_librarys(config)):
         raise config.refusal(
             "`auto_map` names code of its own, which is not read", "describe the model in YAML instead", "auto_map"
         )
@@ -101,6 +101,18 @@ def _class_of(config: Config, classes: tuple[str, ...]) -> str:
         f'write "architectures": ["{classes[0]}"] to count the language model',
         "architectures",
     )
+
+
+def _is_the_librarys(config: Config) -> bool:
+    """Whether `auto_map` names the code that the library took over: a module called after the type, in the same place.
+
+    `modeling_falcon.FalconForCausalLM` is; `bert_layers.BertForMaskedLM` and `other/repository--...` may be anything.
+    """
+    named = config["auto_map"]
+    stem = config.model_type.replace("-", "_").lower()
+    models = [value for key, value in named.items() if "Model" in key] if isinstance(named, dict) else [None]
+    modules = [value.partition(".")[0].lower() if isinstance(value, str) else "" for value in models]
+    return all(module.startswith("model") and "--" not in module and stem in module for module in modules)
 
 
 def _unknown_type(model_type: object, origin: Origin) -> CostcalcError:

@@ -74,6 +74,7 @@ def read_bert(config: Config) -> Written:
     """With `add_cross_attention` every layer of a decoder looks at an encoder."""
     build, use = BUILDS[config.model_type], use_of(config, NAMES)
     is_decoder = looks_back(config, use, NAMES, pooler=not build.plain)
+    config.expect("embedding_size", None, config.size("hidden_size"))  # a remark of some files; the class has no other
     norm, attention, network = layer_norm(config), multi_head(config), dense_network(config)
     positions = learned(config, offset=after_padding(config) if build.padded else 0)
     sublayers = {"attention": attention, "feed_forward": network}

@@ -32,6 +32,7 @@ class Config:
         self.model_class = ""
         self.origin = origin
         self.spelled: dict[str, str] = {}
+        self.written = frozenset(data)
         self.data = self._renamed(data, aliases) if aliases else data
         self.defaults = defaults
         self.values = {**defaults, **self.data}

@@ -12,15 +12,14 @@ NORM = {"kind": "layernorm", "eps": 1e-12}
 
 
 def read_distilbert(config: Config) -> Written:
-    """`sinusoidal_pos_embds` fills the position table with sinusoids, which are held but not trained."""
+    """`sinusoidal_pos_embds` only fills the position table at first; versions before 5 did not train it."""
     config.expect("is_decoder", None, False)
     width, heads, length = config.size("dim"), config.size("n_heads"), config.size("max_position_embeddings")
     if width % heads:
         raise config.refusal(f"`dim` {width} is not a multiple of `n_heads` {heads}", "change one of the two", "dim")
-    is_fixed, activation = config.flag("sinusoidal_pos_embds"), config.activation("activation")
+    config.flag("sinusoidal_pos_embds")
+    activation = config.activation("activation")
     positions: Written = {"kind": "learned", "length": length}
-    if is_fixed:
-        positions = {"kind": "sinusoidal", "stored": "frozen", "length": length}
     layer = {
         "norm": NORM,
         "positions": positions,

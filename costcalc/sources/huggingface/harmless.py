@@ -54,7 +54,7 @@ GENERATION = """
 # Tokens and tokenizers.
 TOKENS = """
     bos_token bos_token_id chat_template cls_token cls_token_id decoder_start_token_id eos_token eos_token_id
-    image_token_id mask_token mask_token_id pad_token sep_token unk_token
+    eos_token_ids image_token_id mask_token mask_token_id pad_token sep_token unk_token
     pad_token_id padding_side predict_special_tokens prefix sep_token_id tokenizer_class tokenizer_padding_side
     unk_token_id video_token_id
 """
@@ -65,7 +65,7 @@ REMARKS = """
     finetuning_task id2label is_llama_config label2id license name_or_path num_labels
     output_attentions output_hidden_states output_logits output_past output_scores problem_type return_dict
     return_dict_in_generate task_specific_params tf_legacy_loss tie_last_hidden_states transformers.js_config
-    transformers_version unsloth_fixed unsloth_version use_return_dict
+    save_step transformers_version unsloth_fixed unsloth_version use_return_dict
 """
 
 # Of encoders: heads of tasks, which are not stated, the pooler's of Google's BERT, and the training of ModernBERT.

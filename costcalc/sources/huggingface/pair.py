@@ -70,6 +70,7 @@ def bart_like(config: Config, kin: Kin, parts: Parts, tables: Written | None = N
         embedding["norm"] = NORM
     if parts == CAUSAL:
         config.note("is_encoder_decoder", "encoder_layers", "encoder_ffn_dim", "encoder_attention_heads")
+        config.note("add_cross_attention")  # these classes always have it
     else:
         config.expect("is_encoder_decoder", True)
     head: Written = {"kind": "vocabulary", "bias": kin.head_bias if parts == WHOLE else False}

@@ -36,6 +36,9 @@ def read_t5(config: Config, *, per_layer: bool) -> Written:
     depth["decoder"] = depth["encoder"] if own is None else layer_count(config, "num_decoder_layers")
     if parts != ENCODER:
         config.expect("is_encoder_decoder", True)
+        _check_depth(config, own)
+    else:
+        config.expect("is_decoder", None, False)  # a decoder's layers would have cross-attention
     config.note("is_encoder_decoder")
     config.expect("scalable_attention", None, per_layer)  # UMT5's published files say it
     norm: Written = {"kind": "rmsnorm", "eps": config.number("layer_norm_epsilon")}
@@ -58,6 +61,16 @@ def read_t5(config: Config, *, per_layer: bool) -> Written:
             for side in parts.stacks
         },
     }
+
+
+def _check_depth(config: Config, own: int | None) -> None:
+    """The decoder's depth follows `num_layers` before other names of that are known to the class, so they do not do."""
+    if own is None and "num_layers" not in config.written and "num_hidden_layers" in config.written:
+        raise config.refusal(
+            "`num_hidden_layers` says how many layers the encoder has, and leaves the decoder at its default",
+            "write `num_layers` for both, or `num_decoder_layers` beside it",
+            "num_layers",
+        )
 
 
 def _head(config: Config, parts: Parts) -> Written:
@@ -95,7 +108,8 @@ def _network(config: Config) -> tuple[str, str]:
             'write "feed_forward_proj": "gated-gelu"',
             "feed_forward_proj",
         )
-    config.expect("is_gated_act", None, bool(gate))
+    if "is_gated_act" in config.data:
+        config.expect("is_gated_act", bool(gate))
     kind = "gated" if gate else "dense"
     if config["dense_act_fn"] is not None:  # what the class derives, and writes beside it
         return kind, config.activation("dense_act_fn")

@@ -235,10 +235,10 @@ def test_a_padding_that_leaves_no_position_is_refused(refusal, padding):
     refusal({**SMALL["roberta"], "pad_token_id": padding})
 
 
-def test_sinusoids_are_held_but_not_trained():
-    learned, fixed = (load({**SMALL["distilbert"], "sinusoidal_pos_embds": flag}) for flag in (False, True))
-    assert parameters(fixed).total == parameters(learned).total
-    assert parameters(fixed).trainable == parameters(learned).trainable - 23 * 42
+def test_sinusoids_are_where_a_position_table_begins():
+    """Trained from there on, as version 5 does it: the same model."""
+    learned, filled = (load({**SMALL["distilbert"], "sinusoidal_pos_embds": flag}) for flag in (False, True))
+    assert parameters(filled) == parameters(learned)
 
 
 # ------------------------------------------------------------------------------------------------- is_decoder, classes
@@ -473,10 +473,73 @@ def test_a_file_of_code_that_is_not_read(refusal):
     config = {
         **SMALL["xlm-roberta"],
         "architectures": ["XLMRobertaModel"],
-        "auto_map": {"AutoModel": "x.XLMRobertaLoRA"},
     }
+    assert "auto_map" in refusal({**config, "auto_map": {"AutoModel": "x.XLMRobertaModel"}}).what
     assert "position_embedding_type" in refusal({**config, "position_embedding_type": "rotary"}).what
     assert "lora_adaptations" in refusal({**config, "lora_adaptations": ["retrieval.query"]}).what
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "bert_layers.BertForMaskedLM",  # MosaicBERT, by the same name
+        "other/repository--modeling_bert.BertForMaskedLM",
+        "modeling_mine.BertForMaskedLM",
+        None,
+        ["modeling_bert.BertForMaskedLM"],
+    ],
+)
+def test_code_by_the_name_of_a_class_that_is_read_may_be_another_one(refusal, code):
+    config = {**SMALL["bert"], "architectures": ["BertForMaskedLM"]}
+    assert "auto_map" in refusal({**config, "auto_map": {"AutoModelForMaskedLM": code}}).what
+    same = {"AutoConfig": "x.Config", "AutoModelForMaskedLM": "modeling_bert.BertForMaskedLM"}
+    assert load({**config, "auto_map": same}).inventory == load(config).inventory
+
+
+def test_remarks_of_published_files_change_nothing(refusal):
+    plain = load(SMALL["bert"]).inventory
+    assert load({**SMALL["bert"], "eos_token_ids": 0, "embedding_size": 42}).inventory == plain
+    assert "`embedding_size`: 11 " in refusal({**SMALL["bert"], "embedding_size": 11}).what
+
+
+@pytest.mark.parametrize(("layers", "groups"), [(18, 14), (27, 21), (36, 28)])
+def test_albert_divides_layers_among_groups_in_floating_point(layers, groups):
+    """Layer 9 of 18 in 14 groups: 9 / (18 / 14) is 6.9999..., so that it is of group 6; 9·14 // 18 would be 7."""
+    arch = load({**SMALL["albert"], "num_hidden_layers": layers, "num_hidden_groups": groups})
+    order = [int(path.rpartition("_")[2]) for path in arch.inventory.layout["encoder"]]
+    assert order == [int(layer / (layers / groups)) for layer in range(layers)]
+    assert order != [layer * groups // layers for layer in range(layers)]
+
+
+@pytest.mark.parametrize(
+    ("model_type", "act", "head"),
+    [
+        ("bert", "relu", "relu"),
+        ("megatron-bert", "relu", "relu"),
+        ("roberta", "relu", "gelu"),
+        ("xlm-roberta-xl", "relu", "gelu"),
+        ("electra", "relu", "gelu"),
+        ("albert", "relu", "relu"),
+        ("nomic_bert", "relu", "relu"),
+        ("jina_embeddings_v3", "relu", "gelu"),
+    ],
+)
+def test_the_activation_of_the_head_is_the_models_or_gelu(model_type, act, head):
+    arch = load({**SMALL[model_type], "hidden_act": act})
+    assert arch.head.activation == head
+    assert arch.groups[0].block.feed_forward.activation == act
+
+
+def test_bases_of_rotations_that_classes_have_for_themselves():
+    """What a file does not say: NomicBert 1,000, jina-embeddings-v3 20,000."""
+    found = {name: load(SMALL[name]).encoder.positions.theta for name in ("nomic_bert", "jina_embeddings_v3")}
+    assert found == {"nomic_bert": 1_000.0, "jina_embeddings_v3": 20_000.0}
+
+
+def test_eurobert_has_no_windows(refusal):
+    layers = SMALL["eurobert"]["num_hidden_layers"]
+    types = ["sliding_attention"] * layers
+    assert "sliding_attention" in refusal({**SMALL["eurobert"], "layer_types": types}).what
 
 
 # ------------------------------------------------------------------------------------------------------ a forward pass

@@ -374,6 +374,44 @@ def test_a_key_that_t5_would_build_something_else_of(refusal, key, value):
     assert f"`{key}`" in refusal({**T5["t5"], key: value}).what
 
 
+@pytest.mark.parametrize("model_type", T5)
+def test_the_depth_of_t5s_decoder(refusal, model_type):
+    """It follows `num_layers`; another name of that comes too late for it, and the class keeps its default there."""
+    config = {key: value for key, value in T5[model_type].items() if key not in ("num_layers", "num_decoder_layers")}
+    assert "`num_hidden_layers`" in refusal({**config, "num_hidden_layers": 2}).what
+    assert "`num_hidden_layers`" in refusal({**config, "num_hidden_layers": 2, "num_decoder_layers": None}).what
+    both = load({**config, "num_hidden_layers": 2, "num_decoder_layers": 3})
+    assert [stack.depth for stack in both.stacks.values()] == [2, 3]
+    same = load({**config, "num_hidden_layers": 2, "num_layers": 2})
+    assert [stack.depth for stack in same.stacks.values()] == [2, 2]
+    alone = {"architectures": [f"{model_type.upper()}EncoderModel"], "num_hidden_layers": 2}
+    assert load({**config, **alone}).encoder.depth == 2
+
+
+@pytest.mark.parametrize("model_type", T5)
+def test_an_encoder_of_t5_that_says_it_is_a_decoder(refusal, model_type):
+    config = {**T5[model_type], "architectures": [f"{model_type.upper()}EncoderModel"]}
+    assert "`is_decoder`" in refusal({**config, "is_decoder": True}).what
+    assert load({**config, "is_decoder": False}).family == "encoder-only"
+
+
+@pytest.mark.parametrize("flag", [None, False])
+def test_a_gate_that_another_key_takes_away(refusal, flag):
+    assert "`is_gated_act`" in refusal({**T5["t5"], "feed_forward_proj": "gated-gelu", "is_gated_act": flag}).what
+
+
+@pytest.mark.parametrize("model_type", ["bart", "mbart", "pegasus", "blenderbot"])
+def test_a_bare_pair_that_is_not_tied_is_refused_as_well(refusal, model_type):
+    config = {**SMALL[model_type], "architectures": [f"{STEMS[model_type]}Model"]}
+    assert "`tie_word_embeddings`" in refusal({**config, "tie_word_embeddings": False}).what
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_the_decoder_alone_always_has_cross_attention(flag):
+    config = {**SMALL["bart"], "architectures": ["BartForCausalLM"], "add_cross_attention": flag}
+    assert load(config).decoder.layers[0].cross_attention is not None
+
+
 def test_an_untied_head_of_a_pair(refusal):
     """Versions of the library differ in how many tables there are: nobody knows which checkpoint this is of."""
     for model_type in SMALL:
