@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from costcalc.architecture.component import RuleError, Where
@@ -33,51 +34,54 @@ def streams_of(arch: Architecture) -> dict[str, Stream]:
 
 def check_family(arch: Architecture) -> None:
     """Raise `RuleError` for what a model of this family cannot have, or cannot be without."""
-    is_pair = family_of(arch) == ENCODER_DECODER
-    asks = {group.path.partition(".")[0] for group in arch.groups if group.block.cross_attention is not None}
-    own_table = is_pair and not arch.share_embeddings
-    rules: list[tuple[bool, str, Where, str]] = [
-        ("encoder" not in asks, "`cross_attention` is for a decoder", ("encoder", "layers"), "take it out"),
-        (
-            not is_pair or "decoder" in asks,
-            "no layer of the decoder looks at the encoder",
-            ("decoder", "layers"),
-            "add `cross_attention: {heads: ...}` to its layers",
-        ),
-        (
-            is_pair or not arch.share_embeddings,
-            "only an encoder and a decoder share a table",
-            ("share_embeddings",),
-            "take it out; `tie_embeddings` is for the head's table",
-        ),
-        (
-            own_table or arch.encoder_vocab_size is None,
-            "only an encoder beside a decoder has a table of its own, unless `share_embeddings`",
-            ("encoder_vocab_size",),
-            "take it out, or write `vocab_size`",
-        ),
-        (
-            family_of(arch) == ENCODER_ONLY or not arch.pooler,
-            "a pooler is for an encoder alone",
-            ("pooler",),
-            "take it out",
-        ),
-        (
-            not (isinstance(arch.head, NoHead) and arch.tie_embeddings),
-            "a head that is not there has no table to tie",
-            ("tie_embeddings",),
-            "write `tie_embeddings: false`",
-        ),
-    ]
-    is_spare = isinstance(arch.head, VocabularyHead) and arch.head.bias == "spare"
-    rules.append(
-        (
-            not (is_spare and arch.tie_embeddings),
-            "a tied head has one bias, and no spare one",
-            ("head", "bias"),
-            "write `bias: true`",
-        )
-    )
-    for holds, message, where, hint in rules:
+    for holds, message, where, hint in (*_of_stacks(arch), *_of_tables(arch)):
         if not holds:
             raise RuleError(message, where, hint)
+
+
+FamilyRule = tuple[bool, str, Where, str]
+"""Whether it holds, what to say if not, where, and what to write."""
+
+
+def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
+    """Who looks at whom, and what stands on an encoder."""
+    asks = {group.path.partition(".")[0] for group in arch.groups if group.block.cross_attention is not None}
+    yield "encoder" not in asks, "`cross_attention` is for a decoder", ("encoder", "layers"), "take it out"
+    yield (
+        family_of(arch) != ENCODER_DECODER or "decoder" in asks,
+        "no layer of the decoder looks at the encoder",
+        ("decoder", "layers"),
+        "add `cross_attention: {heads: ...}` to its layers",
+    )
+    is_encoder = family_of(arch) == ENCODER_ONLY
+    yield is_encoder or not arch.pooler, "a pooler is for an encoder alone", ("pooler",), "take it out"
+
+
+def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
+    """Which tables can be one, and which head can be tied."""
+    is_pair = family_of(arch) == ENCODER_DECODER
+    yield (
+        is_pair or not arch.share_embeddings,
+        "only an encoder and a decoder share a table",
+        ("share_embeddings",),
+        "take it out; `tie_embeddings` is for the head's table",
+    )
+    yield (
+        (is_pair and not arch.share_embeddings) or arch.encoder_vocab_size is None,
+        "only an encoder beside a decoder has a table of its own, unless `share_embeddings`",
+        ("encoder_vocab_size",),
+        "take it out, or write `vocab_size`",
+    )
+    yield (
+        not (isinstance(arch.head, NoHead) and arch.tie_embeddings),
+        "a head that is not there has no table to tie",
+        ("tie_embeddings",),
+        "write `tie_embeddings: false`",
+    )
+    is_spare = isinstance(arch.head, VocabularyHead) and arch.head.bias == "spare"
+    yield (
+        not (is_spare and arch.tie_embeddings),
+        "a tied head has one bias, and no spare one",
+        ("head", "bias"),
+        "write `bias: true`",
+    )
