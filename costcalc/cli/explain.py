@@ -19,6 +19,7 @@ from costcalc.calculators.workings import (
 )
 from costcalc.cli.emit import emit
 from costcalc.cli.flops import new_tokens
+from costcalc.cli.memory import Question as OfMemory
 from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.models import NO_NEXT_TOKEN, check_pass, context_or_own, header, load_all, memory_for
 from costcalc.cli.options import (
@@ -141,26 +142,27 @@ def run(
     [loaded] = load_all([model])
     held_in = None if memory is None else parse_bytes(memory, name="--memory")
     known = _of_weights(loaded, weight_format(weights), held_in)
-    if not numbers or not all(_key(word, known) in known for word in numbers):  # what depends on lengths
-        lengths = Lengths(seq_len, context, memory_tokens, batch, past_tokens)
-        count = None if tokens is None else parse_count(tokens, name="--tokens")
-        question = _question(loaded, lengths, counting, logits, canonical_dtype(dtype), count)
-        known = {**_of_question(loaded, question), **known}
-        if memory is not None or blocks is not None:
-            asked = asked_of_memory(memory, blocks, reserve, weights, question.dtype, block_size, window_slots)
-            known.update(fit_figures(fit_of(loaded, question.context, question.workload.memory_tokens, asked)))
+    if not numbers or not all(_key(word, known) in known for word in numbers):
+        given = Given(seq_len, context, memory_tokens, batch, past_tokens, counting, logits, dtype, tokens)
+        of_memory = (memory, blocks, reserve, weights, canonical_dtype(dtype), block_size, window_slots)
+        fits = None if memory is None and blocks is None else asked_of_memory(*of_memory)
+        known = {**_of_lengths(loaded, _question(loaded, given), fits), **known}
     report = _list(loaded, known) if not numbers else explained({loaded.name: _asked(numbers, known)})
     emit(report, form=form, as_json=as_json, output=output)
 
 
-class Lengths(NamedTuple):
-    """Options as they were typed."""
+class Given(NamedTuple):
+    """Options as they were typed, of what depends on lengths."""
 
     seq_len: str | None
     context: str | None
     memory_tokens: str | None
     batch: str
     past_tokens: str
+    counting: str
+    logits: str
+    dtype: str
+    tokens: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,22 +175,20 @@ class Question:
     train_tokens: int | None
 
 
-def _question(
-    model: Architecture, given: Lengths, counting: str, logits: str, dtype: str, train_tokens: int | None
-) -> Question:
+def _question(model: Architecture, given: Given) -> Question:
     """Of --seq-len and --context one is enough: the other follows."""
     [memory_tokens] = memory_for([model], given.memory_tokens)
     sequences = parse_length(given.batch, name="--batch")
     past = parse_length(given.past_tokens, name="--past-tokens", least=0)
-    check_pass(model, past_tokens=past, logits=logits)
+    check_pass(model, past_tokens=past, logits=given.logits)
     asks_context = given.seq_len is None or given.context is not None
     context = context_or_own(model, given.context) if asks_context else None
     new = context if given.seq_len is None and context is not None else new_tokens(model, given.seq_len)
     return Question(
-        workload=Workload(sequences, new, past, memory_tokens, counting=counting, logits=logits),
+        workload=Workload(sequences, new, past, memory_tokens, counting=given.counting, logits=given.logits),
         context=past + new if context is None else context,
-        dtype=dtype,
-        train_tokens=train_tokens,
+        dtype=canonical_dtype(given.dtype),
+        train_tokens=None if given.tokens is None else parse_count(given.tokens, name="--tokens"),
     )
 
 
@@ -204,6 +204,14 @@ def _of_weights(model: Architecture, weights: WeightFormat, memory_bytes: int | 
         **weight_figures(sizes, memory_bytes),
         asked.name: asked,
     }
+
+
+def _of_lengths(model: Architecture, question: Question, fits: OfMemory | None) -> Figures:
+    """Every number that lengths change; with a memory those of `costcalc fits` too."""
+    known = _of_question(model, question)
+    if fits is not None:
+        known.update(fit_figures(fit_of(model, question.context, question.workload.memory_tokens, fits)))
+    return known
 
 
 def _of_question(model: Architecture, question: Question) -> Figures:
