@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.rules import RULES
-from costcalc.calculators.weights import WeightFormat, weight_format, weight_formats, weight_sizes
-from costcalc.calculators.workings import (
-    Figures,
-    component_figures,
-    flop_figures,
-    layer_figures,
-    parameter_figures,
-)
+from costcalc.calculators.weights import weight_format
+from costcalc.calculators.workings import Figures
 from costcalc.cli.emit import emit
-from costcalc.cli.flops import new_tokens
-from costcalc.cli.memory import Question as OfMemory
-from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
-from costcalc.cli.models import NO_NEXT_TOKEN, check_pass, context_or_own, header, load_all, memory_for
+from costcalc.cli.known import Given, of_lengths, of_weights, question_of
+from costcalc.cli.memory import asked_of_memory
+from costcalc.cli.models import NO_NEXT_TOKEN, header, load_all
 from costcalc.cli.options import (
     Batch,
     Blocks,
@@ -44,15 +36,11 @@ from costcalc.cli.options import (
     WindowSlots,
     complete_model,
 )
-from costcalc.cli.pages import page_figures
-from costcalc.cli.train import train_figures, training_ways
-from costcalc.cli.weights import weight_figures
 from costcalc.cli.working import explained, stated, value_cell
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError, nearest, shown
-from costcalc.inventory import Workload
 from costcalc.report import Report, Row, Table
-from costcalc.units import parse_bytes, parse_count, parse_length
+from costcalc.units import parse_bytes
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
@@ -141,99 +129,19 @@ def run(
     del version, debug
     [loaded] = load_all([model])
     held_in = None if memory is None else parse_bytes(memory, name="--memory")
-    known = _of_weights(loaded, weight_format(weights), held_in)
-    if not numbers or not all(_key(word, known) in known for word in numbers):
+    known = of_weights(loaded, weight_format(weights), held_in)
+    if not _has(known, numbers):
         given = Given(seq_len, context, memory_tokens, batch, past_tokens, counting, logits, dtype, tokens)
         of_memory = (memory, blocks, reserve, weights, canonical_dtype(dtype), block_size, window_slots)
         fits = None if memory is None and blocks is None else asked_of_memory(*of_memory)
-        known = {**_of_lengths(loaded, _question(loaded, given), fits), **known}
+        known = {**of_lengths(loaded, question_of(loaded, given), fits, lambda some: _has(some, numbers)), **known}
     report = _list(loaded, known) if not numbers else explained({loaded.name: _asked(numbers, known)})
     emit(report, form=form, as_json=as_json, output=output)
 
 
-class Given(NamedTuple):
-    """Options as they were typed, of what depends on lengths."""
-
-    seq_len: str | None
-    context: str | None
-    memory_tokens: str | None
-    batch: str
-    past_tokens: str
-    counting: str
-    logits: str
-    dtype: str
-    tokens: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What the numbers are asked for."""
-
-    workload: Workload
-    context: int
-    dtype: str
-    train_tokens: int | None
-
-
-def _question(model: Architecture, given: Given) -> Question:
-    """Of --seq-len and --context one is enough: the other follows."""
-    [memory_tokens] = memory_for([model], given.memory_tokens)
-    sequences = parse_length(given.batch, name="--batch")
-    past = parse_length(given.past_tokens, name="--past-tokens", least=0)
-    check_pass(model, past_tokens=past, logits=given.logits)
-    asks_context = given.seq_len is None or given.context is not None
-    context = context_or_own(model, given.context) if asks_context else None
-    new = context if given.seq_len is None and context is not None else new_tokens(model, given.seq_len)
-    return Question(
-        workload=Workload(sequences, new, past, memory_tokens, counting=given.counting, logits=given.logits),
-        context=past + new if context is None else context,
-        dtype=canonical_dtype(given.dtype),
-        train_tokens=None if given.tokens is None else parse_count(given.tokens, name="--tokens"),
-    )
-
-
-def _of_weights(model: Architecture, weights: WeightFormat, memory_bytes: int | None) -> Figures:
-    """Every number that no length changes, by its key."""
-    inventory = model.inventory
-    sizes = weight_sizes(inventory, [weights, *weight_formats()])
-    asked = sizes[weights.name].named("weight_bytes")
-    return {
-        **parameter_figures(inventory),
-        **component_figures(inventory),
-        **layer_figures(inventory),
-        **weight_figures(sizes, memory_bytes),
-        asked.name: asked,
-    }
-
-
-def _of_lengths(model: Architecture, question: Question, fits: OfMemory | None) -> Figures:
-    """Every number that lengths change; with a memory those of `costcalc fits` too."""
-    known = _of_question(model, question)
-    if fits is not None:
-        known.update(fit_figures(fit_of(model, question.context, question.workload.memory_tokens, fits)))
-    return known
-
-
-def _of_question(model: Architecture, question: Question) -> Figures:
-    """Every number that lengths change, by its key, those of `costcalc kv` for the batch that was asked for."""
-    inventory, workload = model.inventory, question.workload
-    tokens = workload.tokens if question.train_tokens is None else question.train_tokens
-    ways = training_ways(model, tokens, workload.new_tokens, workload.memory_tokens)
-    training = train_figures(ways, tokens, workload.new_tokens)
-    if question.train_tokens is None:  # then it is a training step that is asked for, as of `flops`
-        del training["train_flops"]
-    return {
-        **page_figures(
-            inventory,
-            question.context,
-            question.dtype,
-            batch=workload.batch,
-            memory_tokens=workload.memory_tokens,
-            counting=workload.counting,
-        ),
-        **flop_figures(inventory, workload),
-        **training,
-    }
+def _has(known: Figures, numbers: list[str] | None) -> bool:
+    """Whether all numbers are known by their keys, so that no others need be worked out."""
+    return bool(numbers) and all(_key(word, known) in known for word in numbers or [])
 
 
 def _asked(words: list[str], known: Figures) -> list[Figure]:

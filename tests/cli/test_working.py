@@ -12,7 +12,7 @@ import pytest
 from costcalc import load
 from costcalc.calculators.figure import ESTIMATE, MODELLED, Figure, given, whole
 from costcalc.calculators.weights import weight_format
-from costcalc.cli import explain as explaining
+from costcalc.cli import known as known_numbers
 from costcalc.cli.main import COMMANDS
 from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.models import explain_numbers
@@ -164,14 +164,14 @@ def figures_of(model, *, batch, counting="attended"):
     memory = 77 if architecture.inventory.takes_memory else 0
     past = 4_099 if architecture.inventory.has_cache else 0
     workload = Workload(batch, 5_003, memory_tokens=memory, counting=counting)
-    known = explaining._of_question(
-        architecture, explaining.Question(workload, 5_003, canonical_dtype("q8_0"), 1_000_003)
+    known = known_numbers.of_question(
+        architecture, known_numbers.Question(workload, 5_003, canonical_dtype("q8_0"), 1_000_003)
     )
-    known |= explaining._of_weights(architecture, weight_format("4.82bits"), 80 * 10**9 + 7)
+    known |= known_numbers.of_weights(architecture, weight_format("4.82bits"), 80 * 10**9 + 7)
     asked = asked_of_memory("80GB", None, "1GB", "q4_k_m", "q8_0", "17", "5")
     known.update(fit_figures(fit_of(architecture, 5_003, memory, asked)))
     later = Workload(batch, 1, past, memory)
-    step = explaining._of_question(architecture, explaining.Question(later, 7, "bf16", None))
+    step = known_numbers.of_question(architecture, known_numbers.Question(later, 7, "bf16", None))
     for figures in (known, step):
         yield from {(line.name, line.unit): line for each in figures.values() for line in each.lineage()}.values()
 
