@@ -154,6 +154,18 @@ def test_one_json_answer_loads_neither_numpy_nor_rich_nor_an_importer():
     assert not loaded & {"numpy", "rich", "costcalc.sources.huggingface", "costcalc.cli.show", "costcalc.report.table"}
 
 
+def test_the_program_looks_for_no_plugins_among_the_installed_packages():
+    """Pydantic would, 30 ms long: here the search itself is an error."""
+    _, printed = loaded_after(
+        "import importlib.metadata, sys\n"
+        "importlib.metadata.distributions = lambda *_, **__: sys.exit('searched')\n"
+        "sys.argv = ['costcalc', 'params', 'gpt2', '--json']\n"
+        "from costcalc.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0, end.code"
+    )
+    assert json.loads(printed)["total_parameters"] == 124_439_808
+
+
 @pytest.mark.parametrize("words", [["kv", "--help"], ["explain", "--help"], ["kv", "8b", "--dtype", "bogus"]])
 def test_a_help_page_and_a_wrong_option_load_no_architecture(words):
     loaded, _ = loaded_after(f"from costcalc.cli.main import run\nrun({words!r})")

@@ -137,9 +137,15 @@ def explain_numbers(names: list[str], figures: list[Any], data: list[dict[str, A
             if stated(known[key]) != value:
                 raise AssertionError(f"{key} is {value:,}, but its working gives {stated(known[key]):,}")
         asked[name] = list({known[key].name: known[key] for key in wanted}.values())
-    notes = tuple(each["note"] for name, each in zip(names, data, strict=True) if not asked[name] and "note" in each)
+    # A model of which nothing can be explained says what its own report says of that.
+    why = [None if asked[name] else each.get("note") for name, each in zip(names, data, strict=True)]
     report = explained(asked)
-    return replace(report, notes=(*report.notes, *notes))
+    objects = [with_note(each, note) for each, note in zip(_listed(report.data), why, strict=True)]
+    return replace(report, notes=(*report.notes, *filter(None, why)), data=one_or_many(objects))
+
+
+def _listed(data: Any) -> list[dict[str, Any]]:
+    return data if isinstance(data, list) else [data]
 
 
 def _flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:

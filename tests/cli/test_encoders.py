@@ -125,6 +125,15 @@ def test_the_cache_of_a_pair(asked, pair):
     assert (data["kv_cache_bytes"], data["kv_bytes_per_token"]) == (2 * 2 * 2_130, 2 * 120)
 
 
+def test_where_nothing_can_be_explained_the_reason_is_told(asked, fine, encoder, tiny):
+    why = "reader: an encoder has no next token: it sees a text at once, and keeps no cache"
+    assert f"note: {why}" in fine("kv", encoder, "--explain")
+    data = asked("kv", encoder, "--explain")
+    assert (data["explained"], data["numbers"], data["note"]) == ([], [], why)
+    both = asked("kv", tiny, encoder, "--explain", "--context", "7")
+    assert ["note" in each for each in both] == [False, True]
+
+
 def test_the_page_of_an_encoder(asked, fine, encoder):
     data = asked("show", encoder)
     assert data["what"]["family"] == "encoder-only"
