@@ -12,6 +12,7 @@ from costcalc.architecture.component import Component, Flag, RuleError, Size
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.families import check_family, family_of, streams_of
 from costcalc.architecture.head import Head, VocabularyHead, pooler_records
+from costcalc.architecture.multi_token import MultiToken
 from costcalc.architecture.places import At
 from costcalc.architecture.stack import Group, Stack
 from costcalc.architecture.written import full_form
@@ -53,7 +54,8 @@ class Architecture(Component):
     tie_embeddings: the head multiplies by the embedding's table (the decoder's, where there is one) instead of one of
     its own. share_embeddings: encoder and decoder look up one table. encoder_vocab_size: rows of the encoder's table,
     where it has its own of another size. pooler: a dense layer on each text's first token, beside an encoder's head
-    (BERT).
+    (BERT). multi_token: modules beside the model that predict further tokens; they are in no total. not_counted: names
+    of parts that the source describes and nothing here holds, such as a vision tower.
     """
 
     name: Line = "model"
@@ -70,6 +72,8 @@ class Architecture(Component):
     pooler: Flag = False
     decoder: Stack | None = None
     encoder: Stack | None = None
+    multi_token: MultiToken | None = None
+    not_counted: tuple[Line, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -84,6 +88,8 @@ class Architecture(Component):
         self.head.check(("head",), self.d_model)
         for name, stack in self.stacks.items():
             stack.check((name,), self.d_model)
+        if self.multi_token is not None:
+            self.multi_token.check(("multi_token",), self.d_model)
         _ = self._groups  # two different layers of one name are found here
         check_family(self)
         return self
@@ -134,7 +140,9 @@ class Architecture(Component):
             tied=self.tie_embeddings,
             table_path=f"{self.main}.embedding",
         )
-        return Inventory(tuple(records), layout)
+        if self.multi_token is not None:
+            records += self.multi_token.records(self.d_model, vocab_size=self.vocab_size)
+        return Inventory(tuple(records), layout, self.not_counted)
 
     def _table_of(self, stack: str) -> int | None:
         """Rows of a stack's own vocabulary table; None where it looks up the decoder's."""

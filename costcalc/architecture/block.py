@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from costcalc.architecture.attention import Attention
-from costcalc.architecture.component import Component, Flag, Name, Rule, Size, Where, no_number
+from costcalc.architecture.attention import Attention, GroupedQuery, Latent
+from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.feed_forward import FeedForward
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import CROSS, At, Stream
@@ -28,7 +28,8 @@ class Block(Component):
     cross_attention: of a decoder's tokens over the encoder's, between the two others (arXiv 1706.03762, section 3.2.3).
     attention_norm: false where the norm before the attention is left out (ModernBERT's first layer, below which the
         embeddings have just been normalised). share_weights: all layers of this entry, in every turn of its pattern,
-        have one set of weights (ALBERT); another entry has its own.
+        have one set of weights (ALBERT); another entry has its own. residual_scale: what each sublayer's output is
+        multiplied by before it is added (Granite); it changes no count.
     """
 
     name: Name | None = None
@@ -38,10 +39,11 @@ class Block(Component):
     parallel: Annotated[Literal[False, "one_norm", "two_norms"], BeforeValidator(no_number)] = False
     positions: Positions = NoPositions()
     attention: Attention | None = None
-    cross_attention: Attention | None = None
+    cross_attention: GroupedQuery | None = None
     feed_forward: FeedForward | None = None
     attention_norm: Flag = True
     share_weights: Flag = False
+    residual_scale: PositiveFloat = 1.0
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
@@ -53,15 +55,21 @@ class Block(Component):
         if self.cross_attention is not None:
             yield not self.parallel, "`parallel` is not for layers with `cross_attention`"
             yield (
-                self.cross_attention.window is None,
-                "a `window` is not for `cross_attention`: it sees all of the memory",
+                self.cross_attention.window is None and self.cross_attention.chunk is None,
+                "a `window` or `chunk` is not for `cross_attention`: it sees all of the memory",
+            )
+            yield self.cross_attention.cache_of is None, "`cache_of` is not for `cross_attention`"
+        if isinstance(self.attention, Latent):
+            yield (
+                self.positions.kind in ("rope", "none") or self.positions.added,
+                "latent attention has rotary positions or none of its own, not {positions.kind}",
             )
         has_left_out = self.attention is not None and self.norms == "pre" and not self.parallel
         yield self.attention_norm or has_left_out, "`attention_norm: false` needs an attention, and `norms: pre`"
         yield not self.parallel or has_both, "`parallel` needs both `attention` and `feed_forward`"
         yield not self.parallel or self.norms == "pre", "`parallel` goes with `norms: pre`, not with {norms}"
         if self.attention is not None and isinstance(self.positions, RotaryPositions):
-            rotary_dim, (_, head_dim) = self.positions.rotary_dim, self.attention.sizes(d_model)
+            rotary_dim, head_dim = self.positions.rotary_dim, self.attention.rotated(d_model)
             if rotary_dim is not None:
                 yield rotary_dim <= head_dim, f"rotary_dim {rotary_dim} is more than head_dim {head_dim}"
                 yield rotary_dim % 2 == 0, f"rotary_dim {rotary_dim} is odd: RoPE rotates pairs"
@@ -73,6 +81,8 @@ class Block(Component):
             part: Attention | None = getattr(self, name)
             if part is not None:
                 part.check((*where, name), d_model)
+        if self.feed_forward is not None:
+            self.feed_forward.check((*where, "feed_forward"), d_model)
         super().check(where, d_model)
 
     def derived(self, d_model: int) -> Iterator[str]:

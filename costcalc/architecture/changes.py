@@ -148,10 +148,9 @@ def _rotating(model: Architecture) -> Architecture:
         if isinstance(old, Pattern):
             return old.model_copy(update={"pattern": tuple([entry(inner) for inner in old.pattern])})
         turned = old.positions
-        if isinstance(turned, RotaryPositions) and old.attention is not None:
-            _, head_dim = old.attention.sizes(model.d_model)
-            if turned.rotary_dim == head_dim:
-                same[turned] = turned.model_copy(update={"rotary_dim": None})
+        turns = None if old.attention is None else old.attention.rotated(model.d_model)
+        if isinstance(turned, RotaryPositions) and turns is not None and turned.rotary_dim == turns:
+            same[turned] = turned.model_copy(update={"rotary_dim": None})
         return old.model_copy(update={"positions": same.get(turned, turned)})
 
     def turned_stack(stack: Stack) -> Stack:

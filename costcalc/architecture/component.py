@@ -36,6 +36,7 @@ PositiveFloat = Annotated[
         {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+[eE]"}]}
     ),
 ]
+Number = Annotated[float, Field(strict=True, gt=-1e30, lt=1e30, allow_inf_nan=False)]
 Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=60)]
 
 
@@ -68,7 +69,7 @@ class Component(BaseModel):
     def check(self, where: Where, d_model: int) -> None:
         """Raise `RuleError` on the first rule that does not hold."""
         if type(self).rules is Component.rules:
-            return
+            return  # most parts have none
         for holds, message in self.rules(d_model):
             if not holds:
                 raise RuleError(message.format(d_model=d_model, **self.__dict__), where)

@@ -53,7 +53,23 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("decoder", "layers"),
         "add `cross_attention: {heads: ...}` to its layers",
     )
+    for group in arch.groups:
+        attention = group.block.attention
+        looks_back = attention is None or (attention.chunk is None and attention.cache_of is None)
+        of_encoder = group.path.partition(".")[0] == "encoder"
+        yield (
+            looks_back or not of_encoder,
+            "`chunk` and `cache_of` are for a decoder",
+            ("encoder", "layers"),
+            "take them out",
+        )
     is_encoder = family_of(arch) == ENCODER_ONLY
+    yield (
+        not is_encoder or arch.multi_token is None,
+        "an encoder predicts no next tokens",
+        ("multi_token",),
+        "take it out",
+    )
     yield is_encoder or not arch.pooler, "a pooler is for an encoder alone", ("pooler",), "take it out"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from costcalc.inventory import (
@@ -17,39 +17,48 @@ from costcalc.inventory import (
     MemoryPairs,
     Pairs,
     Record,
+    Routed,
     Tokens,
     Weight,
 )
 
-OfWindow = Callable[["int | None"], Extent]
+OfReach = Callable[["int | None", "int | None"], Extent]
+"""Of a window and a chunk, of which at most one is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
     """The rows that flow through an attention: which ask, which are asked, and what of those stays held.
 
-    rows: of the queries, and of whatever works row by row. key_rows: those that keys and values are made of. pairs: the
-    (query, key) pairs, by window. held: the tokens that a cache holds, by window; None where nothing is kept.
-    cache: the kind of that cache.
+    rows: of the queries, and of whatever works row by row. key_rows: those that keys and values are made of. seen: all
+    tokens that are looked at, earlier ones too. pairs: the (query, key) pairs, by window and chunk. held: the tokens
+    that a cache holds, by the same; None where nothing is kept. cache: the kind of that cache.
     """
 
     rows: Extent
     key_rows: Extent
-    pairs: OfWindow
-    held: OfWindow | None = None
+    seen: Extent
+    pairs: OfReach
+    held: OfReach | None = None
     cache: str = "kv"
 
+    def routed(self, chosen: int, handed: int | None) -> Stream:
+        """Its rows where each goes to `chosen` experts; `handed` is for kernels that multiply with more."""
+        return replace(self, rows=Routed(self.rows, chosen, handed))
 
-DECODER = Stream(Tokens(), Tokens(), pairs=Pairs, held=Context)
+
+DECODER = Stream(Tokens(), Tokens(), Context(), pairs=Pairs, held=Context)
 """A decoder's rows are the new tokens; they look back only, and are cached."""
 
-ENCODER = Stream(Tokens(), Tokens(), pairs=partial(Pairs, causal=False))
+ENCODER = Stream(Tokens(), Tokens(), Tokens(), pairs=partial(Pairs, causal=False))
 """An encoder alone: its rows are the new tokens, they look both ways, and nothing is kept."""
 
-SOURCE = Stream(Memory(once=True), Memory(once=True), pairs=MemoryPairs)
+SOURCE = Stream(Memory(once=True), Memory(once=True), Memory(once=True), pairs=lambda window, _: MemoryPairs(window))
 """The encoder of a pair: its rows are the memory tokens, once a request."""
 
-CROSS = Stream(Asking(), Memory(once=True), pairs=lambda _: CrossPairs(), held=lambda _: Memory(), cache="cross")
+CROSS = Stream(
+    Asking(), Memory(once=True), Memory(), pairs=lambda *_: CrossPairs(), held=lambda *_: Memory(), cache="cross"
+)
 """A decoder's new tokens look at all memory tokens, of which keys and values are made once and kept."""
 
 
@@ -57,16 +66,23 @@ CROSS = Stream(Asking(), Memory(once=True), pairs=lambda _: CrossPairs(), held=l
 class At:
     """A place in the model: its path, and how many equal layers it stands for.
 
-    shared: those layers have one set of weights (ALBERT, arXiv 1909.11942), and all else of their own.
+    shared: those layers have one set of weights (ALBERT, arXiv 1909.11942), and all else of their own. experts: that
+    many of everything that is held here, of which a token uses `chosen`; 0 where there is but one.
     """
 
     path: str
     times: int = 1
     shared: bool = False
+    experts: int = 0
+    chosen: int = 0
 
     def under(self, name: str) -> At:
         """The place one step further down."""
-        return At(f"{self.path}.{name}", self.times, self.shared)
+        return At(f"{self.path}.{name}", self.times, self.shared, self.experts, self.chosen)
+
+    def of_experts(self, name: str, experts: int, *, chosen: int) -> At:
+        """A place of which there are several, and a token uses some."""
+        return At(f"{self.path}.{name}", self.times, self.shared, experts, chosen)
 
     @property
     def sets(self) -> int:
@@ -77,19 +93,32 @@ class At:
         """A parameter array; "table" marks a vocabulary, position or token-type table."""
         return Weight(f"{self.path}.{name}", axes, self.sets, role, table)
 
-    def core(self, name: str, axes: Mapping[str, int | Extent]) -> Matmul:
+    def core(self, name: str, axes: Mapping[str, int | Extent], *, form: str | None = None) -> Matmul:
         """A product of two activations: `scores` or `values`."""
-        return Matmul(f"{self.path}.{name}", axes, self.times, None, name)
+        return Matmul(f"{self.path}.{name}", axes, self.times, None, name, form)
 
-    def cached(self, name: str, axes: Mapping[str, int | Extent], *, kind: str = "kv") -> Cached:
+    def product(self, name: str, axes: Mapping[str, int | Extent], *, form: str) -> Matmul:
+        """A product with the weight of this name, in one of the forms of a latent attention."""
+        path = f"{self.path}.{name}"
+        return Matmul(path, axes, self.times, path, form=form)
+
+    def cached(
+        self, name: str, axes: Mapping[str, int | Extent], *, kind: str = "kv", form: str | None = None
+    ) -> Cached:
         """An array that a request holds."""
-        return Cached(f"{self.path}.{name}", axes, self.times, kind)
+        return Cached(f"{self.path}.{name}", axes, self.times, kind, None, form)
 
     def linear(
         self, name: str, rows: Extent, inputs: Mapping[str, int], outputs: Mapping[str, int], *, bias: bool
     ) -> tuple[Record, ...]:
         """Rows x inputs -> rows x outputs: the weight, its matmul, and a bias the size of the outputs if it has one."""
         path, axes = f"{self.path}.{name}", {**inputs, **outputs}
-        weight = Weight(path, axes, self.sets)
+        weight = self._held(path, axes)
         matmul = Matmul(path, {rows.letters: rows, **axes}, self.times, path)
-        return (weight, matmul, Weight(f"{path}_bias", outputs, self.sets)) if bias else (weight, matmul)
+        return (weight, matmul, self._held(f"{path}_bias", outputs)) if bias else (weight, matmul)
+
+    def _held(self, path: str, axes: Mapping[str, int]) -> Weight:
+        """Once, or for each of the experts."""
+        if not self.experts:
+            return Weight(path, axes, self.sets)
+        return Weight(path, {"E": self.experts, **axes}, self.sets, used={"E": self.chosen})

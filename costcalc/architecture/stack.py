@@ -12,6 +12,7 @@ from pydantic import Discriminator, Tag
 
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
+from costcalc.architecture.lenders import check_lenders
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, has_one_table
@@ -87,6 +88,7 @@ class Stack(Component):
         self.positions.check((*where, "positions"), d_model)
         self._check_entries(self.layers, (*where, "layers"), d_model)
         self._check_relative(where)
+        check_lenders(self.layers, where, d_model)
 
     def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
         for index, entry in enumerate(entries):

@@ -14,11 +14,14 @@ from costcalc.architecture.component import RuleError
 KINDS: dict[str, str | None] = {
     "attention": "grouped_query",
     "cross_attention": "grouped_query",
+    "expert": "dense",
     "feed_forward": "dense",
     "head": "vocabulary",
     "norm": None,
     "positions": None,
     "qk_norm": None,
+    "shared": "dense",
+    "v_norm": None,
 }
 """Keys that hold one of several kinds, and the kind that is meant when none is written (None: it must be written)."""
 
@@ -56,6 +59,11 @@ def full_form(written: object) -> object:
         else _full(key, value)
         for key, value in top.items()
     }
+    beside = full.get("multi_token")
+    if isinstance(beside, dict):
+        own = {key: _full(key, defaults[key]) for key in LAYER_KEYS if key in defaults}
+        norm = {"norm": own["norm"]} if "norm" in own else {}
+        full["multi_token"] = {**norm, **beside, "layer": _full_layer(beside.get("layer"), own)}
     head = full.get("head")
     if isinstance(head, dict) and head.get("transform") and "norm" in defaults:
         full["head"] = {"norm": _full("norm", defaults["norm"]), **head}

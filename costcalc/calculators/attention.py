@@ -107,10 +107,10 @@ def _crossing_figure(inventory: Inventory, share: str, of: str, **question: Any)
 def score_figures(inventory: Inventory, context: int, dtype: str, *, memory_tokens: int = 0) -> Figures:
     """The bytes of the score matrices of one sequence: of all layers, and of the layer with the largest."""
     rectangle = Workload(new_tokens=context, memory_tokens=memory_tokens, counting="rectangle")
-    # The scores of a layer are what its matmul makes: all its axes but H, which is summed over. Kernels without a
-    # window of their own write masked scores too.
+    # The scores of a layer are what its matmul makes: all its axes but the last, which is summed over. Kernels without
+    # a window of their own write masked scores too.
     matrices = [
-        Cached(m.path, {letter: size for letter, size in m.axes.items() if letter != "H"}, m.times)
+        Cached(m.path, dict(list(m.axes.items())[:-1]), m.times)
         for m in inventory.matmuls
         if m.role == "scores" and runs(m, rectangle)
     ]

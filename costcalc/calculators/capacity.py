@@ -140,5 +140,7 @@ def _paged(record: Record, paging: Paging) -> Record:
 
 def _extent(size: int | Extent, paging: Paging) -> int | Extent:
     if isinstance(size, Context):
-        return PagedContext(paging.block, size.window if paging.honours_windows else None, paging.slots)
+        if not paging.honours_windows:
+            return PagedContext(paging.block)
+        return PagedContext(paging.block, size.window, paging.slots, size.chunk)
     return PagedMemory(paging.block) if isinstance(size, Memory) else size

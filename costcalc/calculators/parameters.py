@@ -62,6 +62,7 @@ def parameters(inventory: Inventory) -> Parameters:
         buffers=by_role["buffer"],
         extra=by_role["extra"],
         components=weights,
+        not_counted=inventory.not_counted,
     )
 
 

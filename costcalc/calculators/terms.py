@@ -11,7 +11,7 @@ from typing import Any
 
 from costcalc.calculators.figure import EXACT, MODELLED, Figure
 from costcalc.expression import Expression, symbol
-from costcalc.inventory import Cached, Extent, Matmul, Weight, Workload
+from costcalc.inventory import Cached, Extent, Matmul, Routed, Weight, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ USED = {"E": "X"}
 
 def matmul_term(matmul: Matmul, workload: Workload) -> Figure:
     """The FLOPs of one matrix product in one pass over the workload."""
-    axes, values = _with_symbols(matmul.axes, matmul.times)
+    axes, values = _with_symbols(matmul.axes, matmul.times, workload.counting)
     lengths, given = _lengths(workload, "T")
     formula = matmul._replace(axes=axes, times=_layers(matmul.times)).flops(lengths)
     status = MODELLED if matmul.role == "scan" else EXACT
@@ -53,7 +53,7 @@ def matmul_term(matmul: Matmul, workload: Workload) -> Figure:
 
 def cached_term(cached: Cached, workload: Workload) -> Figure:
     """The elements that requests hold of one cached array, after `new_tokens` tokens of context S."""
-    axes, values = _with_symbols(cached.axes, cached.times)
+    axes, values = _with_symbols(cached.axes, cached.times, workload.counting)
     lengths, given = _lengths(workload, "S")
     formula = cached._replace(axes=axes, times=_layers(cached.times)).elements(lengths)
     return _figure(cached.path, "elements", formula, {**values, **given}, EXACT)
@@ -64,9 +64,14 @@ def _layers(times: int) -> Any:
     return 1 if times == 1 else symbol("L")
 
 
-def _with_symbols(axes: Mapping[str, int | Extent], times: int) -> tuple[dict[str, Any], dict[str, int]]:
+def _with_symbols(axes: Mapping[str, int | Extent], times: int, counting: str) -> tuple[dict[str, Any], dict[str, int]]:
     values = {letter: size for letter, size in axes.items() if not isinstance(size, Extent)}
     symbolic = {letter: size if isinstance(size, Extent) else symbol(letter) for letter, size in axes.items()}
+    for letter, size in axes.items():
+        if isinstance(size, Routed):
+            x: Any = symbol(USED["E"])
+            symbolic[letter] = Routed(size.rows, chosen=x)
+            values[USED["E"]] = size.experts(counting)
     return symbolic, {"L": times, **values}
 
 

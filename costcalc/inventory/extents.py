@@ -77,15 +77,17 @@ class Logits(Extent):
 
 @dataclass(frozen=True, slots=True)
 class Context(Extent):
-    """Tokens that a cache holds after the pass: B x (past + T), never more than the window."""
+    """Tokens that a cache holds after the pass: B x (past + T), never more than the window, or than one chunk."""
 
     letters: ClassVar[str] = "B·S"
     window: int | None = None
+    chunk: int | None = None
 
     def of(self, workload: Workload) -> int:
-        """B x min(past + T, window)."""
+        """B x min(past + T, window or chunk)."""
         context = workload.past_tokens + workload.new_tokens
-        return workload.batch * (context if self.window is None else smaller(context, self.window))
+        most = self.window if self.chunk is None else self.chunk
+        return workload.batch * (context if most is None else smaller(context, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +95,24 @@ class PagedContext(Extent):
     """Tokens that an engine sets aside for a context: whole blocks, and where a window binds, all that it may touch.
 
     The latest `window` tokens touch at most ceil((window - 1) / block) + 1 blocks, since they may begin inside of one;
-    `slots` more tokens are in flight (a batch that is written before the window moves on).
+    `slots` more tokens are in flight (a batch that is written before the window moves on). A chunk begins where the one
+    before it ends, so as many blocks as hold it, and one more where that is inside of a block.
     """
 
     letters: ClassVar[str] = "B·S"
     block: int
     window: int | None = None
     slots: int = 0
+    chunk: int | None = None
 
     def of(self, workload: Workload) -> int:
         """B x the tokens of all blocks."""
         context = ceil_quotient(workload.past_tokens + workload.new_tokens, self.block) * self.block
         if self.window is not None:
             touched = ceil_quotient(self.window + self.slots - 1, self.block) + 1
+            context = smaller(context, touched * self.block)
+        if self.chunk is not None:
+            touched = ceil_quotient(self.chunk + self.slots, self.block) + (self.chunk % self.block != 0)
             context = smaller(context, touched * self.block)
         paged: int = workload.batch * context
         return paged
@@ -159,14 +166,28 @@ class Pairs(Extent):
 
 @dataclass(frozen=True, slots=True)
 class Routed(Extent):
-    """Rows that reach the experts: each new token `experts` times, B x T x X."""
+    """Rows that reach the experts: each of `rows` goes to `chosen` of them, B x T x X.
 
-    letters: ClassVar[str] = "B·T·X"
-    experts: int = 1
+    handed: how many the class's kernel multiplies it with, where those are more than were chosen (all of them in
+    `Llama4TextExperts`, with zeros for the others): the rectangle of experts.
+    """
+
+    rows: Extent
+    chosen: int
+    handed: int | None = None
+
+    @property
+    def letters(self) -> str:  # type: ignore[override]
+        """Those of the rows, and X."""
+        return f"{self.rows.letters}·X"
 
     def of(self, workload: Workload) -> int:
         """B x T x X."""
-        return workload.batch * workload.new_tokens * self.experts
+        return self.rows.of(workload) * self.experts(workload.counting)
+
+    def experts(self, counting: str) -> int:
+        """X: how many each row is multiplied with."""
+        return self.chosen if self.handed is None or counting != "rectangle" else self.handed
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ The records are named tuples: as frozen as a frozen dataclass, and three times a
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -70,6 +70,8 @@ class Cached(NamedTuple):
     """product(axes) elements that a request holds, for each of `times` equal layers.
 
     kind: "kv" grows with the context | "cross" (of encoder tokens) | "state" (constant). dtype None follows --dtype.
+    form: "latent" | "decompressed" where a latent attention may hold either; the latent is held unless
+    `Inventory.decompressed` is asked for. None is always held.
     """
 
     path: str
@@ -77,6 +79,7 @@ class Cached(NamedTuple):
     times: int = 1
     kind: str = "kv"
     dtype: str | None = None
+    form: str | None = None
 
     def elements(self, workload: Workload) -> int:
         """Numbers that all layers hold after the pass."""
@@ -90,11 +93,13 @@ Record = Weight | Matmul | Cached
 class Inventory:
     """Everything an architecture is made of.
 
-    layout: per stack, the group (path prefix of its records) of each layer in order.
+    layout: per stack, the group (path prefix of its records) of each layer in order. not_counted: names of parts that
+    the source describes and no record states, such as a vision tower.
     """
 
     records: tuple[Record, ...]
     layout: Mapping[str, tuple[str, ...]]
+    not_counted: tuple[str, ...] = ()
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -109,7 +114,14 @@ class Inventory:
     @property
     def cached(self) -> tuple[Cached, ...]:
         """What a request holds."""
-        return tuple([record for record in self.records if type(record) is Cached])
+        return tuple([r for r in self.records if type(r) is Cached and r.form != "decompressed"])
+
+    @property
+    def decompressed(self) -> Inventory:
+        """The same, holding keys and values of every head where a latent attention would hold its latents."""
+        held = [r._replace(form=None) if type(r) is Cached and r.form == "decompressed" else r for r in self.records]
+        kept = [r for r in held if not (type(r) is Cached and r.form == "latent")]
+        return replace(self, records=tuple(kept))
 
     @property
     def has_cache(self) -> bool:

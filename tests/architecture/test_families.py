@@ -194,7 +194,7 @@ def layer_of(**changes):
         ({"parallel": "one_norm"}, "`parallel` is not for layers with `cross_attention`"),
         (
             {"cross_attention": {**CROSS, "window": 7}},
-            "a `window` is not for `cross_attention`: it sees all of the memory",
+            "a `window` or `chunk` is not for `cross_attention`: it sees all of the memory",
         ),
         ({"attention_norm": False, "norms": "post"}, "`attention_norm: false` needs an attention, and `norms: pre`"),
         ({"attention_norm": False, "attention": None}, "`attention_norm: false` needs an attention, and `norms: pre`"),

@@ -83,7 +83,7 @@ def test_an_encoder_alone_looks_both_ways_and_keeps_nothing():
 def test_the_encoder_of_a_pair_runs_over_the_memory_once():
     once = Memory(once=True)
     assert (SOURCE.rows, SOURCE.key_rows, SOURCE.held) == (once, once, None)
-    assert SOURCE.pairs(7) == MemoryPairs(window=7)
+    assert SOURCE.pairs(7, None) == MemoryPairs(window=7)
 
 
 def test_cross_attention_asks_the_memory_and_keeps_its_keys():

@@ -58,6 +58,7 @@ OTHER = {
     "cross_attention": ATTENTION,
     "attention_norm": False,
     "share_weights": True,
+    "residual_scale": 0.5,
 }
 
 

@@ -76,8 +76,26 @@ def test_every_term_of_a_model_is_its_record(readable, model):
 @pytest.mark.parametrize(
     "extent",
     [
-        *(Tokens(), Logits(), Routed(3), Memory(), Memory(once=True), CrossPairs(), Context(), Context(window=7)),
-        *(PagedContext(4), PagedContext(4, 7, 2), Pairs(), Pairs(window=7), Pairs(chunk=7), Pairs(causal=False)),
+        *(
+            Tokens(),
+            Logits(),
+            Routed(Tokens(), 3),
+            Memory(),
+            Memory(once=True),
+            CrossPairs(),
+            Context(),
+            Context(window=7),
+            Context(chunk=7),
+        ),
+        *(
+            PagedContext(4),
+            PagedContext(4, 7, 2),
+            PagedContext(4, chunk=7),
+            Pairs(),
+            Pairs(window=7),
+            Pairs(chunk=7),
+            Pairs(causal=False),
+        ),
     ],
     ids=repr,
 )

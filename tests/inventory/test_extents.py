@@ -177,7 +177,7 @@ def test_a_cache_holds_the_latest_tokens_up_to_the_window(window):
         (Pairs(), 3 * 143),
         (Pairs(window=5), 3 * 11 * 5),  # past is longer than the window: each query sees 5
         (Pairs(causal=False), 3 * 11 * 18),
-        (Routed(2), 3 * 11 * 2),
+        (Routed(Tokens(), 2), 3 * 11 * 2),
         (Memory(), 3 * 23),
         (Memory(once=True), 0),  # the request has started already
         (CrossPairs(), 3 * 11 * 23),
@@ -201,7 +201,7 @@ def test_the_last_logits_are_one_row_a_sequence():
 
 
 def test_one_expert_a_token_unless_said_otherwise():
-    assert Routed().of(Workload(new_tokens=11)) == 11
+    assert Routed(Tokens(), 1).of(Workload(new_tokens=11)) == 11
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_one_expert_a_token_unless_said_otherwise():
         (Logits(), "B·T"),
         (Context(), "B·S"),
         (Pairs(), "B·P"),
-        (Routed(), "B·T·X"),
+        (Routed(Tokens(), 2), "B·T·X"),
         (Memory(), "B·M"),
         (CrossPairs(), "B·T·M"),
         (PagedContext(16), "B·S"),
@@ -221,7 +221,7 @@ def test_letters(extent, letters):
     assert extent.letters == letters
 
 
-@pytest.mark.parametrize("kind", [Tokens, Logits, Context, Pairs, Routed, Memory, CrossPairs])
+@pytest.mark.parametrize("kind", [Tokens, Logits, Context, Pairs, Memory, CrossPairs])
 def test_extents_are_frozen_and_equal_by_value(kind):
     assert kind() == kind()
     assert len({kind(), kind(), Extent}) == 2
@@ -273,7 +273,7 @@ def test_the_other_extents_take_arrays_too():
     for extent in extents:
         assert extent.of(swept).tolist() == [extent.of(w) for w in one_by_one], extent
     assert Context(window=window).of(swept).tolist() == [5, 15, 45]  # 1 x min(11, 5), 3 x min(14, 5), 5 x min(9, 31)
-    assert Routed(experts).of(swept).tolist() == [22, 9, 140]  # 1 x 11 x 2, 3 x 1 x 3, 5 x 7 x 4
+    assert Routed(Tokens(), experts).of(swept).tolist() == [22, 9, 140]  # 1 x 11 x 2, 3 x 1 x 3, 5 x 7 x 4
 
 
 def blocks_touched(tokens, block):
@@ -329,7 +329,7 @@ def test_blocks_of_arrays_are_those_of_one_context_at_a_time():
 
 B, T, p, M = symbols("B T p M")
 EXTENTS = [
-    *(Tokens(), Logits(), Routed(2), Memory(), Memory(once=True), CrossPairs()),
+    *(Tokens(), Logits(), Routed(Tokens(), 2), Memory(), Memory(once=True), CrossPairs()),
     *(Context(), Context(window=5), PagedContext(4), PagedContext(4, 6, 3)),
     *(Pairs(), Pairs(window=5), Pairs(chunk=5), Pairs(causal=False), Pairs(window=5, causal=False)),
     *(Sequences(), Asking(), MemoryPairs(), MemoryPairs(window=5), PagedMemory(4)),
@@ -373,7 +373,7 @@ def test_an_extent_of_symbols_is_its_formula(extent, counting, logits):
         (Asking(), p, "B·T"),
         (Sequences(), p, "B"),
         (PagedMemory(16), p, "B·ceil(M / 16)·16"),
-        (Routed(2), p, "B·T·2"),
+        (Routed(Tokens(), 2), p, "B·T·2"),
         (Memory(once=True), 0, "B·M"),
         (CrossPairs(), p, "B·T·M"),
     ],

@@ -1,7 +1,12 @@
 """The kinds of attention. A new kind is a file here, a file in `reference/`, a member of this union, and test cases."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from costcalc.architecture.attention.grouped_query import GroupedQuery
+from costcalc.architecture.attention.latent import Latent
 
-Attention = GroupedQuery  # one kind so far; the second makes this a union discriminated by `kind`
+Attention = Annotated[GroupedQuery | Latent, Field(discriminator="kind")]
 
-__all__ = ["Attention", "GroupedQuery"]
+__all__ = ["Attention", "GroupedQuery", "Latent"]

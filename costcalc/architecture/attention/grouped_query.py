@@ -6,41 +6,14 @@ kv_heads = heads is multi-head, 1 is multi-query (arXiv 1911.02150), anything be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field
-
-from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
-from costcalc.architecture.norm import Norm, RMSNorm
+from costcalc.architecture.attention.qk_norm import QKNorm
+from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size
+from costcalc.architecture.feed_forward.activation import Activation
+from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
-from costcalc.inventory import Extent, Record
-
-
-class PerHeadNorm(Component):
-    """QK-norm over each head's H numbers, one gain for all heads (Qwen3, Gemma-3)."""
-
-    kind: Literal["per_head"] = "per_head"
-    norm: Norm = RMSNorm()
-
-    def records(self, at: At, *, heads: dict[str, int], head_dim: int) -> Iterator[Record]:
-        """A norm of H for the queries and one for the keys."""
-        for name in heads:
-            yield from self.norm.records(at, f"{name}_norm", {"H": head_dim})
-
-
-class ProjectionNorm(Component):
-    """QK-norm over the whole projection, N x H numbers for queries and K x H for keys (OLMo-2)."""
-
-    kind: Literal["projection"] = "projection"
-    norm: Norm = RMSNorm()
-
-    def records(self, at: At, *, heads: dict[str, int], head_dim: int) -> Iterator[Record]:
-        """A norm of N x H for the queries and one of K x H for the keys."""
-        for (name, count), letter in zip(heads.items(), "NK", strict=True):
-            yield from self.norm.records(at, f"{name}_norm", {letter: count, "H": head_dim})
-
-
-QKNorm = Annotated[PerHeadNorm | ProjectionNorm, Field(discriminator="kind")]
+from costcalc.inventory import Record, Weight
 
 
 class GroupedQuery(Component):
@@ -51,6 +24,14 @@ class GroupedQuery(Component):
     `window // 2` keys to either side; None sees all. scale: what scores are multiplied by, None for 1 / sqrt(head_dim).
     softcap: scores become softcap * tanh(scores / softcap) (Gemma-2, arXiv 2408.00118). Neither changes a count; the
     forward pass needs them.
+
+    chunk: in place of a window, each query sees the keys of its own chunk of so many tokens, up to itself (Llama-4).
+    v_dim: numbers of a value head, where they are not head_dim (MiMo-V2). sinks: a learned number for each head takes
+    part in its softmax, and gets weight that goes to no value (gpt-oss). output_gate: the heads' outputs are multiplied
+    by an activation of another product of the layer's input, one number "per_channel" or "per_head" (AFMoE).
+    values_from_keys: the projection to keys is that to values too, and both are cached (Gemma-4). v_norm: a norm of
+    each value head. cache_of: keys and values are those of the nearest earlier layer of that `name` (Gemma-3n; Brandon
+    et al., arXiv 2405.12981): this one makes and caches none; keeps_kv_weights: it holds their weights all the same.
     """
 
     kind: Literal["grouped_query"] = "grouped_query"
@@ -61,8 +42,17 @@ class GroupedQuery(Component):
     out_bias: Flag = False
     qk_norm: QKNorm | None = None
     window: Size | None = None
+    chunk: Size | None = None
     scale: PositiveFloat | None = None
     softcap: PositiveFloat | None = None
+    v_dim: Size | None = None
+    sinks: Flag = False
+    output_gate: Literal["per_channel", "per_head"] | None = None
+    gate_activation: Activation = "sigmoid"
+    values_from_keys: Flag = False
+    v_norm: Norm | None = None
+    cache_of: Name | None = None
+    keeps_kv_weights: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and the model's width among heads unless head_dim is given."""
@@ -73,6 +63,15 @@ class GroupedQuery(Component):
                 d_model % self.heads == 0,
                 "d_model {d_model} is not a multiple of heads {heads}, and no head_dim is given",
             )
+        yield self.window is None or self.chunk is None, "`window` and `chunk` exclude each other"
+        yield not self.values_from_keys or self.v_dim is None, "`values_from_keys` leaves no `v_dim` to choose"
+        yield self.cache_of is not None or not self.keeps_kv_weights, "`keeps_kv_weights` is for layers with `cache_of`"
+        is_gated = self.output_gate is not None or self.gate_activation == "sigmoid"
+        yield is_gated, "`gate_activation` belongs to an `output_gate`"
+
+    def rotated(self, d_model: int) -> int:
+        """Numbers of a head that rotary positions turn."""
+        return self.sizes(d_model)[1]
 
     def sizes(self, d_model: int) -> tuple[int, int]:
         """(kv_heads, head_dim), derived where they were not written."""
@@ -83,7 +82,8 @@ class GroupedQuery(Component):
         """Key/value heads, head size where it divides, and the scale of scores."""
         _, head_dim = self.sizes(d_model)
         divides = {"head_dim": (d_model // self.heads, "d_model / heads")} if d_model % self.heads == 0 else {}
-        return {"kv_heads": (self.heads, "heads"), **divides, "scale": (head_dim**-0.5, "1 / sqrt(head_dim)")}
+        scale = (head_dim**-0.5, "1 / sqrt(head_dim)")
+        return {"kv_heads": (self.heads, "heads"), **divides, "v_dim": (head_dim, "head_dim"), "scale": scale}
 
     def derived(self, d_model: int) -> Iterator[str]:
         """Head size and key/value heads, where they were not written."""
@@ -96,9 +96,17 @@ class GroupedQuery(Component):
     def summary(self, d_model: int) -> str:
         """One line for a reader: heads, head size, and what differs from the plain kind."""
         kv_heads, head_dim = self.sizes(d_model)
-        parts = [f"{self.heads} query heads on {kv_heads} key/value heads of {head_dim}"]
+        values = "" if self.v_dim in (None, head_dim) else f", values of {self.v_dim}"
+        parts = [f"{self.heads} query heads on {kv_heads} key/value heads of {head_dim}{values}"]
         if self.window is not None:
             parts.append(f"window {self.window:,}")
+        if self.chunk is not None:
+            parts.append(f"chunks of {self.chunk:,}")
+        parts += ["sinks"] * self.sinks + ["values are the keys"] * self.values_from_keys
+        if self.output_gate is not None:
+            parts.append(f"output gate {self.output_gate.replace('_', ' ')}")
+        if self.cache_of is not None:
+            parts.append(f"keys and values of {self.cache_of}")
         if self.qk_norm is not None:
             parts.append(f"QK-norm {self.qk_norm.kind}")
         if self.bias or self.out_bias:
@@ -111,18 +119,45 @@ class GroupedQuery(Component):
         Scores and values are counted for all N query heads: sharing keys shrinks the cache, not the core.
         """
         kv_heads, head_dim = self.sizes(d_model)
-        width, queries, keys = {"D": d_model}, {"N": self.heads, "H": head_dim}, {"K": kv_heads, "H": head_dim}
+        of_value = {"H": head_dim} if self.v_dim is None or self.v_dim == head_dim else {"H_v": self.v_dim}
+        width, queries, mixed = {"D": d_model}, {"N": self.heads, "H": head_dim}, {"N": self.heads, **of_value}
         yield from at.linear("q", stream.rows, width, queries, bias=self.bias)
-        yield from at.linear("k", stream.key_rows, width, keys, bias=self.bias)
-        yield from at.linear("v", stream.key_rows, width, keys, bias=self.bias)
+        yield from self._keys_and_values(at, width, {"H": head_dim}, of_value, stream)
+        normed = {"q": self.heads} if self._borrows else {"q": self.heads, "k": kv_heads}
         if self.qk_norm is not None:
-            yield from self.qk_norm.records(at, heads={"q": self.heads, "k": kv_heads}, head_dim=head_dim)
-        pairs = stream.pairs(self.window)
-        core: dict[str, int | Extent] = {pairs.letters: pairs, **queries}
-        yield at.core("scores", core)
-        yield at.core("values", core)
-        if stream.held is not None:
-            held = stream.held(self.window)
-            yield at.cached("k_cache", {held.letters: held, **keys}, kind=stream.cache)
-            yield at.cached("v_cache", {held.letters: held, **keys}, kind=stream.cache)
-        yield from at.linear("output", stream.rows, queries, width, bias=self.out_bias)
+            yield from self.qk_norm.records(at, heads=normed, head_dim=head_dim)
+        if self.output_gate is not None:
+            yield from at.linear(
+                "gate",
+                stream.rows,
+                width,
+                mixed if self.output_gate == "per_channel" else {"N": self.heads},
+                bias=False,
+            )
+        if self.sinks:
+            yield at.weight("sinks", {"N": self.heads})
+        pairs = stream.pairs(self.window, self.chunk)
+        yield at.core("scores", {pairs.letters: pairs, **queries})
+        yield at.core("values", {pairs.letters: pairs, **mixed})
+        if stream.held is not None and self.cache_of is None:
+            held = stream.held(self.window, self.chunk)
+            for name, size in (("k_cache", {"H": head_dim}), ("v_cache", of_value)):
+                yield at.cached(name, {held.letters: held, "K": kv_heads, **size}, kind=stream.cache)
+        yield from at.linear("output", stream.rows, mixed, width, bias=self.out_bias)
+
+    @property
+    def _borrows(self) -> bool:
+        """Whether another layer's keys and values are read, and no weights for own ones are held."""
+        return self.cache_of is not None and not self.keeps_kv_weights
+
+    def _keys_and_values(
+        self, at: At, width: dict[str, int], of_key: dict[str, int], of_value: dict[str, int], stream: Stream
+    ) -> Iterator[Record]:
+        """The weights of keys and values, unless another layer's are read; and the products of own ones."""
+        kv_heads, _ = self.sizes(width["D"])
+        made = [] if self._borrows else [("k", of_key)] if self.values_from_keys else [("k", of_key), ("v", of_value)]
+        for name, size in made:
+            records = at.linear(name, stream.key_rows, width, {"K": kv_heads, **size}, bias=self.bias)
+            yield from records if self.cache_of is None else [r for r in records if isinstance(r, Weight)]
+        if self.v_norm is not None and not self._borrows:
+            yield from self.v_norm.records(at, "v_norm", of_value)

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from costcalc.architecture.feed_forward.dense import Dense
 from costcalc.architecture.feed_forward.gated import Gated
+from costcalc.architecture.feed_forward.mixture import Mixture
 
-FeedForward = Annotated[Dense | Gated, Field(discriminator="kind")]
+FeedForward = Annotated[Dense | Gated | Mixture, Field(discriminator="kind")]
 
-__all__ = ["Dense", "FeedForward", "Gated"]
+__all__ = ["Dense", "FeedForward", "Gated", "Mixture"]

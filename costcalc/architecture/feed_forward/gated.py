@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from costcalc.architecture.component import Component, Flag, Size
+from costcalc.architecture.component import Component, Flag, Number, PositiveFloat, Size
 from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
 
 
 class Gated(Component):
-    """(activation(x W_gate) * x W_up) W_down: three matrices, each of d_model x d_ff."""
+    """(activation(x W_gate) * x W_up) W_down: three matrices, each of d_model x d_ff.
+
+    limit: the gate is bounded by it from above, the other factor from both sides; up_shift: what is added to that
+    factor (gpt-oss). Neither changes a count.
+    """
 
     kind: Literal["gated"] = "gated"
     d_ff: Size
     activation: Activation = "silu"
     bias: Flag = False
+    limit: PositiveFloat | None = None
+    up_shift: Number = 0.0
 
     def summary(self) -> str:
         """One line for a reader."""

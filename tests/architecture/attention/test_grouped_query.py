@@ -3,7 +3,7 @@ import pytest
 from pydantic import ValidationError
 
 from costcalc.architecture.attention import GroupedQuery
-from costcalc.architecture.attention.grouped_query import PerHeadNorm, ProjectionNorm
+from costcalc.architecture.attention.qk_norm import PerHeadNorm, ProjectionNorm
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.norm import LayerNorm, RMSNorm
 from costcalc.architecture.places import CROSS, DECODER, ENCODER, SOURCE, At
@@ -281,5 +281,6 @@ def assert_equal_at(index, swept, one):
 
 def test_a_sweep_masks_what_does_not_divide():
     swept = GroupedQuery.model_construct(heads=np.array([6, 6, 7]), kv_heads=np.array([2, 4, 7]))
-    conditions = [condition.tolist() for condition, _ in swept.rules(np.array([12, 12, 15]))]
-    assert conditions == [[True, False, True], [True, True, False]]
+    conditions = [np.asarray(condition).tolist() for condition, _ in swept.rules(np.array([12, 12, 15]))]
+    assert conditions[:2] == [[True, False, True], [True, True, False]]
+    assert all(condition is True for condition in conditions[2:])  # what is no size holds for all

@@ -1,0 +1,99 @@
+"""A mixture of experts (arXiv 1701.06538): a router sends each token to a few of many feed-forward networks.
+
+Shared experts, which every token goes to: DeepSeekMoE, arXiv 2401.06066.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, Where, no_number
+from costcalc.architecture.feed_forward.dense import Dense
+from costcalc.architecture.feed_forward.gated import Gated
+from costcalc.architecture.places import At, Stream
+from costcalc.inventory import Record
+
+Expert = Annotated[Dense | Gated, Field(discriminator="kind")]
+
+
+class Router(Component):
+    """One score for each expert, D -> E, of which the largest choose.
+
+    bias: on the scores' product (gpt-oss). correction: numbers that are added to the scores for choosing alone
+    (DeepSeek-V3, arXiv 2412.19437, section 2.1.2), held as a buffer or as a parameter. scores: "softmax" or "sigmoid"
+    over all experts, or softmax over the chosen alone. normalize: the chosen scores are divided by their sum. scale:
+    what they are then multiplied by. groups: experts in so many groups, of which each token uses groups_per_token.
+    weigh: the experts' outputs, or their inputs (Llama-4), are multiplied by the scores. All but the first two change
+    no count.
+    """
+
+    bias: Flag = False
+    correction: Annotated[Literal[False, "buffer", "frozen", "trainable"], BeforeValidator(no_number)] = False
+    scores: Literal["softmax", "sigmoid", "softmax_of_chosen"] = "softmax"
+    normalize: Flag = True
+    scale: PositiveFloat = 1.0
+    groups: Size = 1
+    groups_per_token: Size = 1
+    weigh: Literal["outputs", "inputs"] = "outputs"
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """No more groups are used than there are."""
+        yield self.groups_per_token <= self.groups, "{groups_per_token} of {groups} groups: no more are there"
+
+
+class Mixture(Component):
+    """`experts` networks of one form, of which each token goes to `experts_per_token`.
+
+    shared: a network that every token goes to (several of one width are one of that many times the width).
+    shared_gate: its output is multiplied by a sigmoid of one product of the input (Qwen2-MoE). dispatch: "all" where
+    the class multiplies every token with every expert, and those not chosen with zeros (`Llama4TextExperts`): that
+    counts under counting="rectangle", what kernels are handed.
+    """
+
+    kind: Literal["mixture"] = "mixture"
+    experts: Size
+    experts_per_token: Size
+    expert: Expert
+    shared: Expert | None = None
+    shared_gate: Flag = False
+    router: Router = Router()
+    dispatch: Literal["chosen", "all"] = "chosen"
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """A token uses no more experts than there are, and its groups hold them."""
+        router = self.router
+        yield self.experts_per_token <= self.experts, "{experts_per_token} of {experts} experts: no more are there"
+        yield self.shared is not None or not self.shared_gate, "`shared_gate` belongs to a `shared` expert"
+        yield self.experts % router.groups == 0, f"experts {{experts}} are no multiple of {router.groups} groups"
+        reached = router.groups_per_token * (self.experts // router.groups)
+        yield (
+            self.experts_per_token <= reached,
+            f"{{experts_per_token}} experts of a token: its {router.groups_per_token} groups have {reached}",
+        )
+
+    def check(self, where: Where, d_model: int) -> None:
+        """Its router's rules, then its own."""
+        self.router.check((*where, "router"), d_model)
+        super().check(where, d_model)
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        shared = "" if self.shared is None else f", one shared ({self.shared.summary()})"
+        return f"{self.experts_per_token} of {self.experts:,} experts ({self.expert.summary()}){shared}"
+
+    def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
+        """D -> E, the experts for the rows that reach them, and the shared one for all."""
+        width, router = {"D": d_model}, self.router
+        yield from at.linear("router", stream.rows, width, {"E": self.experts}, bias=router.bias)
+        if router.correction:
+            yield at.weight("router_correction", {"E": self.experts}, role=router.correction)
+        chosen, handed = self.experts_per_token, self.experts if self.dispatch == "all" else None
+        there = at.of_experts("experts", self.experts, chosen=chosen)
+        yield from self.expert.records(there, d_model, stream.routed(chosen, handed))
+        if self.shared is not None:
+            yield from self.shared.records(at.under("shared"), d_model, stream)
+        if self.shared_gate:
+            yield from at.linear("shared_gate", stream.rows, width, {"one": 1}, bias=False)
