@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from costcalc.calculators.figure import Figure
-from costcalc.calculators.flops import Flops, flops, runs
+from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.search import first_true
 from costcalc.calculators.terms import cached_term
 from costcalc.calculators.workings import CORE, Figures, flop_figures, stored
@@ -112,7 +112,7 @@ def score_figures(inventory: Inventory, context: int, dtype: str, *, memory_toke
     matrices = [
         Cached(m.path, dict(list(m.axes.items())[:-1]), m.times)
         for m in inventory.matmuls
-        if m.role == "scores" and runs(m, rectangle)
+        if m.role == "scores" and m.runs(rectangle)
     ]
     terms = [cached_term(matrix, rectangle) for matrix in matrices]
     groups = inventory.layers_of

@@ -31,7 +31,7 @@ def flops(inventory: Inventory, workload: Workload) -> Flops:
     check_asked(inventory, workload)
     by_role = {"weight": 0, "scores": 0, "values": 0, "scan": 0}
     for matmul in inventory.matmuls:
-        if runs(matmul, workload):
+        if matmul.runs(workload):
             by_role[matmul.role] += matmul.flops(workload)
     weights, attention = by_role["weight"], by_role["scores"] + by_role["values"]
     forward = weights + attention + by_role["scan"]
@@ -53,12 +53,5 @@ def is_training(workload: Workload) -> bool:
 def flops_by_matmul(inventory: Inventory, workload: Workload) -> list[tuple[Matmul, int]]:
     """Each matmul that the pass runs, with its FLOPs, in the order of the model."""
     check_asked(inventory, workload)
-    counted = [(matmul, matmul.flops(workload)) for matmul in inventory.matmuls if runs(matmul, workload)]
+    counted = [(matmul, matmul.flops(workload)) for matmul in inventory.matmuls if matmul.runs(workload)]
     return [(matmul, amount) for matmul, amount in counted if amount]
-
-
-def runs(matmul: Matmul, workload: Workload) -> bool:
-    """A latent attention states both of its forms, of which one runs: absorbed once there is a past, unless told."""
-    if matmul.form is None:
-        return True
-    return matmul.form == (workload.latent or ("expanded" if workload.past_tokens == 0 else "absorbed"))

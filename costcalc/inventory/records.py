@@ -61,8 +61,14 @@ class Matmul(NamedTuple):
     role: str = "weight"
     form: str | None = None
 
+    def runs(self, workload: Workload) -> bool:
+        """Of the two forms of a latent attention one runs: absorbed once there is a past, unless told."""
+        if self.form is None:
+            return True
+        return self.form == (workload.latent or ("expanded" if workload.past_tokens == 0 else "absorbed"))
+
     def flops(self, workload: Workload) -> int:
-        """Floating-point operations of all layers, for one forward pass."""
+        """Floating-point operations of all layers, for one forward pass that runs it."""
         return 2 * self.times * _product(self.axes, workload)
 
 

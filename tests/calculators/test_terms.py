@@ -3,7 +3,6 @@
 import pytest
 
 from costcalc import load
-from costcalc.calculators.flops import runs
 from costcalc.calculators.terms import cached_term, matmul_term, weight_term
 from costcalc.inventory import (
     Cached,
@@ -207,6 +206,6 @@ def test_the_terms_of_gpt3_are_those_of_its_paper():
     weights = {weight.path: weight_term(weight).value for weight in inventory.weights}
     assert f"{sum(weights.values()) / 1e6:,.0f}" == "174,604"
     one = Workload()
-    multiplied = sum(matmul_term(m, one).value for m in inventory.matmuls if m.role == "weight" and runs(m, one))
+    multiplied = sum(matmul_term(m, one).value for m in inventory.matmuls if m.role == "weight" and m.runs(one))
     # biases, norms and the table of positions multiply nothing
     assert multiplied == 2 * sum(weights[matmul.of] for matmul in inventory.matmuls if matmul.of)
