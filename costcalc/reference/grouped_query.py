@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from costcalc.reference.activations import ACTIVATIONS
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import OfDistances
 from costcalc.reference.positions import TURNED
-from costcalc.reference.scaled_dot_product import attention_weights, seen_from
+from costcalc.reference.scaled_dot_product import attention_weights, back_to, seen_from
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
@@ -54,26 +55,51 @@ def projection(fields: Fields, x: Array, heads: int, at: Scope, name: str) -> Ar
     return split_heads(norm(fields["norm"], x, at, name), heads)
 
 
+def each_head(fields: Fields, x: Array, heads: int, at: Scope, name: str) -> Array:
+    """One norm over each head's H numbers, each head with its own gain (Command-R+). (B, T, N·H) -> (B, N, T, H)."""
+    split = split_heads(x, heads)  # (B, heads, T, H)
+    return norm(fields["norm"], split, at, name, gains=(heads, 1, split.shape[-1]))  # (B, heads, T, H) * (heads, 1, H)
+
+
 QK_NORMS: dict[str, Callable[[Fields, Array, int, Scope, str], Array]] = {
     "per_head": per_head,
     "projection": projection,
+    "each_head": each_head,
 }
 
 
 def grouped_query(
-    fields: Fields, x: Array, at: Scope, *, positions: Fields, sight: Sight, added: OfDistances | None = None
+    fields: Fields,
+    x: Array,
+    at: Scope,
+    *,
+    positions: Fields,
+    sight: Sight,
+    added: OfDistances | None = None,
+    name: str | None = None,
 ) -> Array:
-    """Self-attention of T new tokens over themselves and what the request holds. x: (B, T, D) -> (B, T, D)."""
+    """Self-attention of T new tokens over themselves and what the request holds. x: (B, T, D) -> (B, T, D).
+
+    name: of the layer, under which others find its keys and values.
+    """
     here = sight.start + np.arange(x.shape[1])  # (T)
     turn = of_kind(TURNED, positions["kind"], "positions")
-    q, k, v = queries(fields, x, at), *keys_and_values(fields, x, at, d_model=x.shape[-1])
-    q, k = turn(positions, q, here), turn(positions, k, here)  # (B, N, T, H), (B, K, T, H)
-    if sight.request is not None:
-        k = sight.request.extended(at.named("k_cache"), k, window=fields["window"])  # (B, K, S, H)
-        v = sight.request.extended(at.named("v_cache"), v, window=fields["window"])  # (B, K, S, H)
-    factors = {name: fields[name] for name in ("scale", "softcap", "window")}
-    mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added)  # (B, N, T, H)
-    return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["out_bias"])  # (B, T, N·H) x (N·H, D)
+    q = turn(positions, queries(fields, x, at), here)  # (B, N, T, H)
+    if fields["cache_of"] is not None:
+        k, v = _of_another(fields, x, at, sight)  # (B, K, S, H), (B, K, S, v)
+    else:
+        k, v = keys_and_values(fields, x, at, d_model=x.shape[-1])
+        k = turn(positions, k, here)  # (B, K, T, H)
+        if sight.request is not None:
+            reach = fields["window"] if fields["chunk"] is None else fields["chunk"]
+            k = sight.request.extended(at.named("k_cache"), k, window=reach)  # (B, K, S, H)
+            v = sight.request.extended(at.named("v_cache"), v, window=reach)  # (B, K, S, v)
+        if name is not None:
+            sight.made[name] = k, v
+    factors = {factor: fields[factor] for factor in ("scale", "softcap", "window", "chunk")}
+    sinks = _sinks(fields, at)
+    mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added, sinks=sinks, start=sight.start)
+    return _projected_back(fields, x, mixed, at)
 
 
 def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
@@ -85,23 +111,61 @@ def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) ->
         raise ValueError("cross-attention needs tokens to look at, and a request that keeps them")
     q, k, v = queries(fields, x, at), *keys_and_values(fields, sight.memory, at, d_model=x.shape[-1])
     keys = sight.request.once(at.named("k_cache"), k)  # (B, K, M, H)
-    values = sight.request.once(at.named("v_cache"), v)  # (B, K, M, H)
+    values = sight.request.once(at.named("v_cache"), v)  # (B, K, M, v)
     factors = {name: fields[name] for name in ("scale", "softcap")}
-    mixed = mixed_values(q, keys, values, at, **factors, causal=False)  # (B, N, T, H)
-    return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["out_bias"])  # (B, T, N·H) x (N·H, D)
+    mixed = mixed_values(q, keys, values, at, **factors, causal=False, sinks=_sinks(fields, at))  # (B, N, T, v)
+    return _projected_back(fields, x, mixed, at)
 
 
 def queries(fields: Fields, x: Array, at: Scope) -> Array:
     """(B, T, D) -> (B, N, T, H)."""
-    return _projected(fields, x, at, "q", fields["heads"], d_model=x.shape[-1])
+    width = fields["heads"] * _head_dim(fields, x.shape[-1])
+    return _normed(fields, at.linear("q", x, width, bias=fields["bias"]), at, "q", fields["heads"])
 
 
 def keys_and_values(fields: Fields, x: Array, at: Scope, *, d_model: int) -> tuple[Array, Array]:
-    """(B, S, D) -> (B, K, S, H) twice."""
+    """(B, S, D) -> (B, K, S, H) and (B, K, S, v), with v = H unless values have a size of their own (MiMo-V2).
+
+    One projection may be keys and values, before anything is done to the keys (Gemma-4).
+    """
     kv_heads = fields["kv_heads"] or fields["heads"]
-    k = _projected(fields, x, at, "k", kv_heads, d_model=d_model)
-    v = at.linear("v", x, kv_heads * _head_dim(fields, d_model), bias=fields["bias"])  # (B, S, D) x (D, K·H)
-    return k, split_heads(v, kv_heads)
+    made = at.linear("k", x, kv_heads * _head_dim(fields, d_model), bias=fields["bias"])  # (B, S, D) x (D, K·H)
+    k, v = _normed(fields, made, at, "k", kv_heads), made  # (B, K, S, H), (B, S, K·H)
+    if not fields["values_from_keys"]:
+        v = at.linear("v", x, kv_heads * _value_dim(fields, d_model), bias=fields["bias"])  # (B, S, D) x (D, K·v)
+    v = split_heads(v, kv_heads)  # (B, K, S, v)
+    return k, v if fields["v_norm"] is None else norm(fields["v_norm"], v, at, "v_norm")
+
+
+def _of_another(fields: Fields, x: Array, at: Scope, sight: Sight) -> tuple[Array, Array]:
+    """Keys and values of the nearest earlier layer of a name (arXiv 2405.12981, section 3.1), all that it sees.
+
+    Weights for own ones may be held all the same (Gemma-3n); no rows meet them.
+    """
+    if fields["keeps_kv_weights"]:
+        keys_and_values(fields, x[:, :0], at, d_model=x.shape[-1])
+    if fields["cache_of"] not in sight.made:
+        raise ValueError(f"{at.path} looks at the keys of {fields['cache_of']}, and no earlier layer has made any")
+    return sight.made[fields["cache_of"]]
+
+
+def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope) -> Array:
+    """The heads' outputs beside each other, gated by the layer's input, times a matrix (gates: arXiv 2505.06708).
+
+    x: (B, T, D); mixed: (B, N, T, v); result: (B, T, D).
+    """
+    heads, v_dim = mixed.shape[1], mixed.shape[-1]
+    if fields["output_gate"] is not None:
+        width = of_kind({"per_channel": v_dim, "per_head": 1}, fields["output_gate"], "output gate")
+        activation = of_kind(ACTIVATIONS, fields["gate_activation"], "activation")
+        gate = activation(at.linear("gate", x, heads * width, bias=False))  # (B, T, N·v), or (B, T, N)
+        mixed = mixed * split_heads(gate, heads)  # (B, N, T, v) * (B, N, T, v or 1)
+    return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
+
+
+def _sinks(fields: Fields, at: Scope) -> Array | None:
+    """(N), or none."""
+    return at.parameter("sinks", fields["heads"]) if fields["sinks"] else None
 
 
 def _head_dim(fields: Fields, d_model: int) -> int:
@@ -109,12 +173,15 @@ def _head_dim(fields: Fields, d_model: int) -> int:
     return size
 
 
-def _projected(fields: Fields, x: Array, at: Scope, name: str, count: int, *, d_model: int) -> Array:
-    y = at.linear(name, x, count * _head_dim(fields, d_model), bias=fields["bias"])  # (B, T, D) x (D, count·H)
+def _value_dim(fields: Fields, d_model: int) -> int:
+    return fields["v_dim"] or _head_dim(fields, d_model)
+
+
+def _normed(fields: Fields, y: Array, at: Scope, name: str, heads: int) -> Array:
+    """Queries or keys, by head. (B, T, heads·H) -> (B, heads, T, H)."""
     if fields["qk_norm"] is None:
-        return split_heads(y, count)  # (B, count, T, H)
-    normed = of_kind(QK_NORMS, fields["qk_norm"]["kind"], "QK-norm")
-    return normed(fields["qk_norm"], y, count, at, f"{name}_norm")  # (B, count, T, H)
+        return split_heads(y, heads)
+    return of_kind(QK_NORMS, fields["qk_norm"]["kind"], "QK-norm")(fields["qk_norm"], y, heads, at, f"{name}_norm")
 
 
 def mixed_values(
@@ -126,26 +193,33 @@ def mixed_values(
     scale: float | None = None,
     softcap: float | None = None,
     window: int | None = None,
+    chunk: int | None = None,
     causal: bool = True,
     added: OfDistances | None = None,
+    sinks: Array | None = None,
+    start: int | None = None,
 ) -> Array:
     """The weighted mean of the values for each query, which meets only the keys it may see.
 
-    q: (B, N, T, H); keys, values: (B, K, S, H); result: (B, N, T, H). Causal, the queries are the last T of the S
-    positions, otherwise they are at the first. Query head n reads key head n // G, with G = N / K. scale: None for
-    1 / √H.
+    q: (B, N, T, H); keys: (B, K, S, H); values: (B, K, S, v); result: (B, N, T, v). Causal, the queries are the last T
+    of the S tokens, otherwise they are the first. Query head n reads key head n // G, with G = N / K. scale: None for
+    1 / √H. sinks: (N), what takes weight from all keys of a head. start: the position of the first query, where that is
+    not S - T: of earlier tokens some may be gone.
     """
     batch, heads, tokens, head_dim = q.shape
     kv_heads, seen = keys.shape[1], keys.shape[2]
     scale = 1 / math.sqrt(head_dim) if scale is None else scale
+    start = seen - tokens if start is None else start
     groups = q.reshape(batch, kv_heads, heads // kv_heads, tokens, head_dim)  # (B, K, G, T, H)
-    mixed = np.empty_like(groups)  # (B, K, G, T, H)
+    sinks = None if sinks is None else sinks.reshape(*groups.shape[1:3], 1)  # (K, G, 1)
+    mixed = np.empty((*groups.shape[:-1], values.shape[-1]), values.dtype)  # (B, K, G, T, v)
     for token in range(tokens):
-        place = seen - tokens + token if causal else token
-        sees = seen_from(place, seen, causal=causal, window=window)  # s of the S keys
+        place = seen - tokens + token if causal else token  # among the S
+        sees = seen_from(place, seen, causal=causal, window=back_to(start + token, window=window, chunk=chunk))
         scores = at.product("scores", groups[..., token, :], keys[:, :, sees].swapaxes(-1, -2))  # (B, K, G, s)
         more = None if added is None else added(np.arange(seen)[sees] - place).reshape(*groups.shape[1:3], -1)
-        weights = attention_weights(scores, scale=scale, softcap=softcap, added=more)  # (B, K, G, s)
+        weights = attention_weights(scores, scale=scale, softcap=softcap, added=more, sinks=sinks)  # (B, K, G, s)
         at.tape.watch_rows(weights)
-        mixed[..., token, :] = at.product("values", weights, values[:, :, sees])  # (B, K, G, s) x (B, K, s, H)
-    return mixed.reshape(batch, heads, tokens, head_dim)
+        weights = weights if sinks is None else weights[..., :-1]  # what went to the sink is of no value
+        mixed[..., token, :] = at.product("values", weights, values[:, :, sees])  # (B, K, G, s) x (B, K, s, v)
+    return mixed.reshape(batch, heads, tokens, values.shape[-1])

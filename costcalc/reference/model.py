@@ -14,6 +14,7 @@ from costcalc.reference.asked import Given, checked
 from costcalc.reference.embedding import embedded, embedding_table
 from costcalc.reference.head import HEADS, pooled
 from costcalc.reference.kinds import of_kind
+from costcalc.reference.multi_token import multi_token
 from costcalc.reference.request import Request
 from costcalc.reference.sight import Sight
 from costcalc.reference.stack import AfterLayer, expanded, shared_positions, stack
@@ -34,14 +35,17 @@ def forward(
     source: Array | None = None,
     memory: Array | None = None,
     token_types: Array | None = None,
+    latent: str | None = None,
 ) -> Array:
     """Logits of new tokens, after what `request` holds; the request then holds them too.
 
     fields: `Architecture.model_dump()`. tokens: (B, T) of row numbers. logits: "all", or "last" for the last token's
     only. source: (B, M) of row numbers for the encoder of an encoder-decoder, in the pass that starts a request; later
     passes find what its tokens gave. memory: (B, M, D), the same for a decoder that looks at tokens of another model.
-    token_types: (B, T) of row numbers, where a model has types; 0 unless given. Result: (B, T, V) or (B, 1, V),
-    float32; without a head D numbers each. What a pooler gives is on the tape.
+    token_types: (B, T) of row numbers, where a model has types; 0 unless given. latent: the form in which latent
+    attention runs, "expanded" or "absorbed"; None for expanded where a request starts, and absorbed later. Result:
+    (B, T, V) or (B, 1, V), float32; without a head D numbers each. What a pooler gives, or a module that predicts
+    further tokens, is on the tape.
 
     Frequencies of RoPE are plain ones, of theta: those that are rescaled (YaRN, Llama-3.1) give other logits of the
     same shape. Raises TypeError for what are no fields, no row numbers or no memory, ValueError for another `logits`,
@@ -51,23 +55,34 @@ def forward(
     """
     if logits not in ("all", "last"):
         raise ValueError(f'logits are "all" or "last", not {logits!r}')
+    if latent not in (None, "expanded", "absorbed"):
+        raise ValueError(f'latent attention is "expanded" or "absorbed", not {latent!r}')
     request = Request() if request is None else request
     given = checked(fields, tokens, request, source=source, memory=memory, token_types=token_types)
     before = dict(request.arrays), request.cross
     try:
-        return _forward(fields, given, tape, request, logits, on_layer)
+        return _forward(fields, given, tape, request, logits=logits, on_layer=on_layer, latent=latent)
     except BaseException:  # an interrupt too: half of the layers would hold more tokens than the others
         request.arrays, request.cross = before
         raise
 
 
 def _forward(
-    fields: Fields, given: Given, tape: Tape, request: Request, logits: str, on_layer: OnLayer | None
+    fields: Fields,
+    given: Given,
+    tape: Tape,
+    request: Request,
+    *,
+    logits: str,
+    on_layer: OnLayer | None,
+    latent: str | None,
 ) -> Array:
     root, main = Scope(tape), "encoder" if fields["decoder"] is None else "decoder"
     table = embedding_table(fields, root.under(main), fields["vocab_size"])
     run = encoded if main == "encoder" else decoded
-    x = run(fields, given, table, root, request=request, on_layer=on_layer)  # (B, T, D)
+    x = run(fields, given, table, root, request=request, on_layer=on_layer, latent=latent)  # (B, T, D)
+    if fields["multi_token"]:
+        multi_token(fields, given.tokens, x, table, tape, sight=Sight(request.past, latent=latent))
     if fields["pooler"]:
         tape.pooled = pooled(x, root)  # (B, D)
     if logits == "last":
@@ -86,17 +101,31 @@ def _keep(request: Request, tokens: int, tape: Tape) -> None:
 
 
 def encoded(
-    fields: Fields, given: Given, table: Table, root: Scope, *, request: Request, on_layer: OnLayer | None
+    fields: Fields,
+    given: Given,
+    table: Table,
+    root: Scope,
+    *,
+    request: Request,
+    on_layer: OnLayer | None,
+    latent: str | None,
 ) -> Array:
     """An encoder's tokens, which all see each other; nothing is kept. (B, T) -> (B, T, D)."""
     del request
     depth = len(list(expanded(fields["encoder"]["layers"])))
     after = _told(on_layer, 0, depth)
-    return encoder(fields, given.tokens, table, root, token_types=given.token_types, after=after)
+    return encoder(fields, given.tokens, table, root, token_types=given.token_types, after=after, latent=latent)
 
 
 def decoded(
-    fields: Fields, given: Given, table: Table, root: Scope, *, request: Request, on_layer: OnLayer | None
+    fields: Fields,
+    given: Given,
+    table: Table,
+    root: Scope,
+    *,
+    request: Request,
+    on_layer: OnLayer | None,
+    latent: str | None,
 ) -> Array:
     """A decoder's new tokens, over earlier ones and over an encoder's or another model's. (B, T) -> (B, T, D).
 
@@ -111,23 +140,32 @@ def decoded(
             own = embedding_table(fields, root.under("encoder"), fields["encoder_vocab_size"] or fields["vocab_size"])
         after = _told(on_layer if before else None, 0, before + layers)
         types = np.zeros_like(given.source)
-        memory = encoder(fields, given.source, own, root, token_types=types, after=after)  # (B, M, D)
+        memory = encoder(fields, given.source, own, root, token_types=types, after=after, latent=latent)  # (B, M, D)
     at, some = root.under("decoder"), fields["decoder"]
     here = request.past + np.arange(given.tokens.shape[1])  # (T)
     x = embedded(fields, given.tokens, table, at, positions=some["positions"], here=here, token_types=given.token_types)
     held = [request.arrays[path].shape[-2] for path in request.cross] if request.past else [memory.shape[1]]
-    sight = Sight(request.past, True, request, memory, asks=any(held), table=shared_positions(some, at))
+    shared = shared_positions(some, at)
+    sight = Sight(request.past, True, request, memory, asks=any(held), table=shared, latent=latent)
     return stack(some, x, at, sight=sight, after=_told(on_layer, before, before + layers))  # (B, T, D)
 
 
 def encoder(
-    fields: Fields, tokens: Array, table: Table, root: Scope, *, token_types: Array, after: AfterLayer
+    fields: Fields,
+    tokens: Array,
+    table: Table,
+    root: Scope,
+    *,
+    token_types: Array,
+    after: AfterLayer,
+    latent: str | None,
 ) -> Array:
     """All tokens of a text at once, each of which sees all others that its windows reach. (B, M) -> (B, M, D)."""
     at, some = root.under("encoder"), fields["encoder"]
     here = np.arange(tokens.shape[1])  # (M)
     x = embedded(fields, tokens, table, at, positions=some["positions"], here=here, token_types=token_types)
-    return stack(some, x, at, sight=Sight(causal=False, table=shared_positions(some, at)), after=after)  # (B, M, D)
+    sight = Sight(causal=False, table=shared_positions(some, at), latent=latent)
+    return stack(some, x, at, sight=sight, after=after)  # (B, M, D)
 
 
 def _told(on_layer: OnLayer | None, done: int, layers: int) -> AfterLayer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -29,15 +30,16 @@ def rms_norm(x: Array, *, eps: float = 1e-6) -> Array:
 NORMS: dict[str, Callable[..., Array]] = {"layernorm": layer_norm, "rmsnorm": rms_norm}
 
 
-def norm(fields: Fields, x: Array, at: Scope, name: str) -> Array:
+def norm(fields: Fields, x: Array, at: Scope, name: str, *, gains: tuple[int, ...] | None = None) -> Array:
     """The norm of kind `fields["kind"]` with its own gain and bias, where it has them.
 
-    x: (..., D), normalised over D, which may be the model's width, a head's or a whole projection's.
+    x: (..., D), normalised over D, which may be the model's width, a head's or a whole projection's. gains: the shape
+    of gain and bias, which goes with that of x; None for (D).
     """
-    width = x.shape[-1]
+    shape = x.shape[-1:] if gains is None else gains
     x = of_kind(NORMS, fields["kind"], "norm")(x, eps=fields["eps"])  # (..., D)
     if fields["weight"]:
-        x = x * at.gain(name, width)  # (..., D) * (D)
+        x = x * at.gain(name, prod(shape)).reshape(shape)  # (..., D) * (D)
     if fields.get("bias"):  # RMSNorm has no such field
-        x = x + at.parameter(f"{name}_bias", width)  # (..., D) + (D)
+        x = x + at.parameter(f"{name}_bias", prod(shape)).reshape(shape)  # (..., D) + (D)
     return x

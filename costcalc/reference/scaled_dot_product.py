@@ -32,6 +32,15 @@ def soft_cap(x: Array, cap: float | None) -> Array:
     return cap * np.tanh(floats(x) / cap)
 
 
+def back_to(position: int, *, window: int | None, chunk: int | None) -> int | None:
+    """How many keys a query at `position` may see at most, its own included; None for all.
+
+    Of a chunk those since the last multiple of it (Llama-4's `attention_chunk_size`), which counts from the text's
+    first token on; of a window always as many.
+    """
+    return window if chunk is None else position % chunk + 1
+
+
 def seen_from(position: int, keys: int, *, causal: bool, window: int | None = None) -> slice:
     """Which of `keys` positions a query at `position` sees.
 
@@ -45,17 +54,21 @@ def seen_from(position: int, keys: int, *, causal: bool, window: int | None = No
     return slice(max(position - window // 2, 0), min(position + window // 2 + 1, keys))
 
 
-def visible(queries: int, keys: int, *, causal: bool = False, window: int | None = None) -> Array:
+def visible(
+    queries: int, keys: int, *, causal: bool = False, window: int | None = None, chunk: int | None = None
+) -> Array:
     """Who sees whom: (queries, keys) of True and False. The queries are the last of the keys' positions.
 
     causal: nobody sees a later position (arXiv 1706.03762, section 3.2.3). window: of the others only the latest, the
     own one included (arXiv 2310.06825, section 2); not causal, the own one and window // 2 to either side (arXiv
-    2412.13663). Raises ValueError for another window, and for more causal or windowed queries than keys.
+    2412.13663). chunk: of the others only those of the own chunk of so many tokens (Llama-4). Raises ValueError for
+    another window or chunk, and for more causal, windowed or chunked queries than keys.
     """
-    if (causal or window is not None) and queries > keys:
+    if (causal or window is not None or chunk is not None) and queries > keys:
         raise ValueError(f"{queries} queries cannot be the last of {keys} positions")
-    if window is not None and (not isinstance(window, int | np.integer) or window < 1):
-        raise ValueError(f"a window is a whole number of at least 1: {window}")
+    for name, count in (("window", window), ("chunk", chunk)):
+        if count is not None and (not isinstance(count, int | np.integer) or count < 1):
+            raise ValueError(f"a {name} is a whole number of at least 1: {count}")
     query = np.arange(keys - queries, keys)[:, None]  # (T, 1)
     key = np.arange(keys)[None, :]  # (1, S)
     seen = np.full((queries, keys), True)  # (T, S)
@@ -63,6 +76,8 @@ def visible(queries: int, keys: int, *, causal: bool = False, window: int | None
         seen &= key <= query
     if window is not None:
         seen &= key > query - window if causal else np.abs(key - query) <= window // 2
+    if chunk is not None:
+        seen &= key // chunk == query // chunk
     return seen
 
 
@@ -73,13 +88,20 @@ def attention_weights(
     softcap: float | None = None,
     added: Array | None = None,
     seen: Array | None = None,
+    sinks: Array | None = None,
 ) -> Array:
-    """Scores q·k to weights that sum to 1 over the keys: scaled, capped, added to, masked, softmax. (..., T, S) all."""
+    """Scores q·k to weights that sum to 1 over the keys: scaled, capped, added to, masked, softmax. (..., T, S) all.
+
+    sinks: one more score for each query, of no key, whose weight stands behind the others: (..., T, 1), and the result
+    is (..., T, S + 1) (gpt-oss; StreamingLLM, arXiv 2309.17453, section 3.2).
+    """
     scores = soft_cap(floats(scores) * scale, softcap)  # (..., T, S)
     if added is not None:
         scores = scores + added  # numbers of positions: T5's, ALiBi's
     if seen is not None:
         scores = np.where(seen, scores, -np.inf)  # weight 0 where a query may not look
+    if sinks is not None:
+        scores = np.concatenate([scores, np.broadcast_to(sinks, (*scores.shape[:-1], 1))], axis=-1)  # (..., T, S + 1)
     return softmax(scores)
 
 
@@ -90,20 +112,21 @@ def attention(
     *,
     causal: bool = False,
     window: int | None = None,
+    chunk: int | None = None,
     scale: float | None = None,
     softcap: float | None = None,
 ) -> tuple[Array, Array]:
     """softmax(q kᵀ / √H) v, and the weights themselves (arXiv 1706.03762, equation 1).
 
     q: (..., T, H); k: (..., S, H); v: (..., S, any); the queries are the last T of the S positions. causal: a query
-    sees no later key. window: and of the others only the latest, as `visible` has it. scale: None for 1 / √H. Results:
+    sees no later key. window, chunk: and of the others only some, as `visible` has it. scale: None for 1 / √H. Results:
     (..., T, any) and (..., T, S). Grouped-query heads broadcast: q (K, G, T, H) with k and v (K, 1, S, H). Raises
-    ValueError for shapes that do not go together, for more queries than keys, and for a window or a cap that cannot be.
+    ValueError for shapes that do not go together, more queries than keys, and a window, chunk or cap that cannot be.
     """
     q, k, v = floats(q), floats(k), floats(v)
     _check_shapes(q.shape, k.shape, v.shape)
     scores = q @ k.swapaxes(-1, -2)  # (..., T, H) x (..., H, S) -> (..., T, S)
-    seen = visible(q.shape[-2], k.shape[-2], causal=causal, window=window)  # (T, S)
+    seen = visible(q.shape[-2], k.shape[-2], causal=causal, window=window, chunk=chunk)  # (T, S)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     weights = attention_weights(scores, scale=scale, softcap=softcap, seen=seen)  # (..., T, S)
     return weights @ v, weights  # (..., T, S) x (..., S, any)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from costcalc.reference.arrays import Array
 from costcalc.reference.request import Request
@@ -17,6 +17,9 @@ class Sight:
     both ways. request: what keeps keys and values for later passes; None where nothing is kept. memory: (B, M, D), the
     tokens that cross-attention makes keys and values of: those of the encoder in the pass that starts a request, none
     in later ones. asks: whether there are any such tokens, now or kept. table: the one table of relative positions.
+    latent: the form of latent attention, "expanded" or "absorbed"; None for expanded where a request starts, and
+    absorbed later. made: by name of a layer, the keys and values of the latest one of that name, of all tokens that it
+    sees, for layers that make none.
     """
 
     start: int = 0
@@ -25,3 +28,5 @@ class Sight:
     memory: Array | None = None
     asks: bool = False
     table: Table | None = None
+    latent: str | None = None
+    made: dict[str, tuple[Array, Array]] = field(default_factory=dict)

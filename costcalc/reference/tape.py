@@ -6,7 +6,7 @@ was asked for; products from the shapes of the arrays themselves. The tape refus
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import NamedTuple, Protocol
 
@@ -44,6 +44,17 @@ class Weights(Protocol):
     def table(self, path: str, rows: int, width: int) -> Array:
         """A float32 table (rows, width), or so many of its rows as are held: the rest repeats them."""
 
+    def one_of(self, index: int, count: int) -> Weights:
+        """Where number `index` of `count` equal parts, that are one array a path, takes its numbers from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Number `index` of `count` equal parts, such as experts."""
+
+    index: int
+    count: int
+
 
 @dataclass(slots=True)
 class Tape:
@@ -52,7 +63,8 @@ class Tape:
     parameters: path -> (elements, role). products: path -> the products made there, in order. of: path of a product ->
     path of the parameter it multiplied by. cached: path -> elements held after the pass. cached_kinds: path -> "kv", or
     "cross" for what was made of an encoder's tokens. row_sum_error: the largest distance from 1 of the sum of any row
-    of attention weights, None if there was none. pooled: what a pooler gave, (B, D), beside the result of the pass.
+    of attention weights, None if there was none. Beside the result of the pass, pooled: what a pooler gave, (B, D);
+    ahead: what modules gave that predict further tokens, (B, T - k, D) of number k = 1, 2, ...
     """
 
     weights: Weights
@@ -63,6 +75,7 @@ class Tape:
     cached_kinds: dict[str, str] = field(default_factory=dict)
     row_sum_error: float | None = None
     pooled: Array | None = None
+    ahead: list[Array] = field(default_factory=list)
 
     def flops(self) -> dict[str, int]:
         """FLOPs by path."""
@@ -75,9 +88,9 @@ class Tape:
         self.parameters[path] = (elements, role)
 
     def borrowed(self, path: str, elements: int) -> None:
-        """An earlier layer's parameter array, used again; ValueError where there is none of that size."""
+        """A parameter array that was written down before, used again; ValueError where there is none of that size."""
         if self.parameters.get(path, (0, ""))[0] != elements:
-            raise ValueError(f"{path} is shared by layers that differ, or that come before it")
+            raise ValueError(f"{path} is shared by parts that differ, or that come before it")
 
     def multiplied(self, path: str, product: Product, of: str | None = None) -> None:
         """Write down a product, and the parameter it multiplied by; of no rows there is none."""
@@ -124,16 +137,23 @@ class Scope:
     """A place in the model, such as decoder.layers.7.attention, where parameters and products have names.
 
     lender: the place whose parameters these are, where layers share one set of weights (ALBERT, arXiv 1909.11942,
-    section 3.1) and this is not the first of them.
+    section 3.1) and this is not the first of them. member: which of several equal parts, such as experts, this is:
+    their parameters are written down as one array, in which each has numbers of its own.
     """
 
     tape: Tape
     path: str = ""
     lender: str | None = None
+    member: Member | None = None
 
     def under(self, name: str) -> Scope:
         """The place one step further down."""
-        return Scope(self.tape, self.named(name), None if self.lender is None else f"{self.lender}.{name}")
+        return replace(self, path=self.named(name), lender=None if self.lender is None else f"{self.lender}.{name}")
+
+    def one_of(self, index: int, count: int) -> Scope:
+        """Number `index` of `count` equal parts that stand here, in each of the parts that this is one of."""
+        outer = Member(0, 1) if self.member is None else self.member
+        return replace(self, member=Member(outer.index * count + index, outer.count * count))
 
     def named(self, name: str) -> str:
         """The path of something here."""
@@ -142,35 +162,50 @@ class Scope:
     def parameter(self, name: str, *shape: int, role: str = "trainable") -> Array:
         """A parameter array of this shape."""
         path = self._held(name, prod(shape), role)
-        return _checked(path, self.tape.weights.array(path, shape))
+        return _checked(path, self._numbers.array(path, shape))
 
     def gain(self, name: str, width: int) -> Array:
         """The gain of a norm, one number a channel."""
         path = self._held(name, width)
-        return _checked(path, self.tape.weights.gain(path, width))
+        return _checked(path, self._numbers.gain(path, width))
 
     def table(self, name: str, length: int, width: int, *, role: str = "trainable") -> Table:
         """A table of (length, width)."""
         path = self._held(name, length * width, role)
-        return Table(self.tape, path, _checked(path, self.tape.weights.table(path, length, width)), length)
+        return Table(self.tape, path, _checked(path, self._numbers.table(path, length, width)), length)
 
     def linear(self, name: str, x: Array, outputs: int, *, bias: bool) -> Array:
         """x W, or x W + b: (..., inputs) -> (..., outputs), in blocks of the columns that are held."""
         inputs = x.shape[-1]
-        path = self._held(name, inputs * outputs)
-        held = self.tape.weights.matrix(path, inputs, outputs)
+        path, held = self._matrix(name, inputs, outputs)
         flat = _checked(path, x.reshape(-1, inputs))  # (rows, inputs)
         if held.shape[1] == outputs:
-            out: Array = flat @ _checked(path, held)  # (rows, inputs) x (inputs, outputs)
+            out: Array = flat @ held  # (rows, inputs) x (inputs, outputs)
         else:
             out = np.empty((len(flat), outputs), FLOAT)
             for start in range(0, outputs, held.shape[1]):
                 block = held[:, : outputs - start]  # (inputs, columns of the block)
-                out[:, start : start + block.shape[1]] = flat @ _checked(path, block)
+                out[:, start : start + block.shape[1]] = flat @ block
         self.tape.multiplied(self.named(name), Product(1, len(flat), inputs, outputs), of=path)
         if bias:
             out = out + self.parameter(f"{name}_bias", outputs)  # (rows, outputs) + (outputs)
         return out.reshape(*x.shape[:-1], outputs)
+
+    def by_head(self, name: str, x: Array, outputs: int, *, width: int, back: bool) -> Array:
+        """Each head's rows x with its own columns of a matrix W of (inner, N·width).
+
+        x: (B, N, T, inner) -> (B, N, T, width); back, with those columns as rows, (B, N, T, width) -> (B, N, T, inner).
+        outputs: what a row becomes, `width` or, back, inner.
+        """
+        batch, heads, tokens, _ = x.shape
+        inner = outputs if back else x.shape[-1]
+        path, held = self._matrix(name, inner, heads * width)
+        out = np.empty((batch, heads, tokens, outputs), FLOAT)
+        for head in range(heads):
+            columns = held[:, np.arange(head * width, (head + 1) * width) % held.shape[1]]  # (inner, width)
+            out[:, head] = _checked(path, x[:, head]) @ (columns.T if back else columns)
+        self.tape.multiplied(self.named(name), Product(heads, batch * tokens, x.shape[-1], outputs), of=path)
+        return out
 
     def product(self, name: str, a: Array, b: Array) -> Array:
         """a b of two activations: (..., rows, inner) x (..., inner, columns)."""
@@ -179,13 +214,27 @@ class Scope:
         self.tape.multiplied(path, Product(prod(out.shape[:-2]), a.shape[-2], a.shape[-1], b.shape[-1]))
         return out
 
+    @property
+    def _numbers(self) -> Weights:
+        weights, member = self.tape.weights, self.member
+        return weights if member is None else weights.one_of(member.index, member.count)
+
+    def _matrix(self, name: str, inputs: int, outputs: int) -> tuple[str, Array]:
+        """A matrix's path, and so many of its columns as are held."""
+        path = self._held(name, inputs * outputs)
+        return path, _checked(path, self._numbers.matrix(path, inputs, outputs))
+
     def _held(self, name: str, elements: int, role: str = "trainable") -> str:
-        """The path of a parameter of this place, or of its lender, written down."""
-        if self.lender is None:
-            self.tape.allocated(self.named(name), elements, role)
-            return self.named(name)
-        self.tape.borrowed(f"{self.lender}.{name}", elements)
-        return f"{self.lender}.{name}"
+        """The path of a parameter of this place, or of its lender, written down with all equal parts."""
+        path = self.named(name) if self.lender is None else f"{self.lender}.{name}"
+        is_there = self.lender is not None or (self.member is not None and path in self.tape.parameters)
+        if self.member is not None:
+            elements *= self.member.count
+        if is_there:
+            self.tape.borrowed(path, elements)
+        else:
+            self.tape.allocated(path, elements, role)
+        return path
 
 
 def _checked(path: str, array: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from math import prod
 from zlib import crc32
@@ -24,6 +25,7 @@ class Arena:
 
     def __init__(self, size: int, *, deviation: float, seed: int = 0) -> None:
         self.size = size
+        self.part = ""
         numbers = np.random.default_rng(seed).random(size + SHIFTS * ALIGNED, dtype=FLOAT)
         numbers -= FLOAT(0.5)
         numbers *= FLOAT(deviation * 12**0.5)  # uniform numbers of width 1 deviate by 1 / √12
@@ -32,7 +34,7 @@ class Arena:
     def array(self, path: str, shape: tuple[int, ...]) -> Array:
         """A view of this shape; ValueError where it does not fit."""
         elements = prod(shape)
-        start = crc32(path.encode()) % SHIFTS * ALIGNED
+        start = crc32((path + self.part).encode()) % SHIFTS * ALIGNED
         if start + elements > len(self.numbers):
             raise ValueError(f"{path} has {elements:,} numbers, the arena {self.size:,}")
         return self.numbers[start : start + elements].reshape(shape)
@@ -49,21 +51,30 @@ class Arena:
         """(rows, width), or the rows that fit."""
         return self.array(path, (max(min(rows, self.size // width), 1), width))
 
+    def one_of(self, index: int, count: int) -> Arena:
+        """The same numbers, from which this part has views of its own."""
+        del count
+        one = copy.copy(self)
+        one.part = f".{index}"
+        return one
+
 
 class Given:
-    """Arrays by path, such as a checkpoint's; a matrix is (inputs, outputs)."""
+    """Arrays by path, such as a checkpoint's; a matrix is (inputs, outputs), those of equal parts (parts, ...)."""
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
+    def __init__(self, arrays: Mapping[str, Array], *, part: tuple[int, int] | None = None) -> None:
         self.arrays = arrays
+        self.part = part
 
     def array(self, path: str, shape: tuple[int, ...]) -> Array:
         """The array of this path, which must have this shape."""
         if path not in self.arrays:
             raise KeyError(f"{path} is not among the given arrays")
         given = self.arrays[path]
-        if given.shape != shape:
-            raise ValueError(f"{path} is {given.shape}, the pass wants {shape}")
-        return given
+        index, parts = (None, ()) if self.part is None else (self.part[0], self.part[1:])
+        if given.shape != (*parts, *shape):
+            raise ValueError(f"{path} is {given.shape}, the pass wants {(*parts, *shape)}")
+        return given if index is None else given[index]
 
     def gain(self, path: str, width: int) -> Array:
         """(width)."""
@@ -76,3 +87,7 @@ class Given:
     def table(self, path: str, rows: int, width: int) -> Array:
         """(rows, width)."""
         return self.array(path, (rows, width))
+
+    def one_of(self, index: int, count: int) -> Given:
+        """The same arrays, of each of which this part has number `index` of `count`."""
+        return Given(self.arrays, part=(index, count))

@@ -69,8 +69,8 @@ def layer(monkeypatch, place):
     """layer(norms=..., ...) -> the output for X, the place, and where the sublayers were run."""
     places = []
 
-    def treble(fields, x, at, *, positions, sight, added):
-        places.append((at.path, positions, sight, added))
+    def treble(fields, x, at, *, positions, sight, added, name):
+        places.append((at.path, positions, sight, added, name))
         return 3 * x
 
     def sine(fields, x, at):
@@ -87,6 +87,8 @@ def layer(monkeypatch, place):
 
     def run(sight=SIGHT, **changes):
         fields = {
+            "name": "local",
+            "residual_scale": 1.0,
             "norms": "pre",
             "parallel": False,
             "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True},
@@ -152,7 +154,7 @@ def test_a_layer_is_its_formula(layer, changes, formula):
 
 def test_the_parts_of_a_layer_stand_at_their_places(layer):
     _, here, (attention, feed_forward) = layer()
-    assert attention == ("here.attention", {"kind": "none"}, SIGHT, None)
+    assert attention == ("here.attention", {"kind": "none"}, SIGHT, None, "local")
     assert feed_forward == "here.feed_forward"
     assert here.tape.parameters == dict.fromkeys(["here.attention_norm", "here.feed_forward_norm"], (13, "trainable"))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from costcalc.reference import ACTIVATIONS
-from costcalc.reference.feed_forward import FEED_FORWARD
+from costcalc.reference.networks import NETWORKS
 from costcalc.reference.tape import Product
 
 # B=3, T=11, D=13, F=37
@@ -21,6 +21,11 @@ GIVEN = {
 NAMES = {"dense": ["up", "down"], "gated": ["gate", "up", "down"]}
 
 
+def fields(kind, **changes):
+    bounds = {"limit": None, "up_shift": 0.0} if kind == "gated" else {}
+    return {"kind": kind, "d_ff": 37, "activation": "silu", "bias": False, **bounds, **changes}
+
+
 def expected(kind, activation, bias):
     act, on = ACTIVATIONS[activation], 1 if bias else 0
     up = X @ GIVEN["up"] + on * GIVEN["up_bias"]
@@ -31,20 +36,19 @@ def expected(kind, activation, bias):
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("kind", FEED_FORWARD)
+@pytest.mark.parametrize("kind", NETWORKS)
 def test_feed_forward_is_its_formula(place, kind, activation, bias):
     here = place(GIVEN)
-    fields = {"kind": kind, "d_ff": 37, "activation": activation, "bias": bias}
-    y = FEED_FORWARD[kind](fields, X.astype(np.float32), here)
+    y = NETWORKS[kind](fields(kind, activation=activation, bias=bias), X.astype(np.float32), here)
     assert y.dtype == np.float32
     np.testing.assert_allclose(y, expected(kind, activation, bias), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("kind", FEED_FORWARD)
+@pytest.mark.parametrize("kind", NETWORKS)
 def test_what_is_recorded(place, kind, bias):
     here = place(GIVEN)
-    FEED_FORWARD[kind]({"kind": kind, "d_ff": 37, "activation": "silu", "bias": bias}, X.astype(np.float32), here)
+    NETWORKS[kind](fields(kind, bias=bias), X.astype(np.float32), here)
     # 33 rows
     sizes = {"gate": (13, 37), "up": (13, 37), "down": (37, 13)}
     assert here.tape.products == {f"here.{name}": [Product(1, 33, *sizes[name])] for name in NAMES[kind]}
@@ -56,5 +60,25 @@ def test_what_is_recorded(place, kind, bias):
 
 def test_a_gate_of_zero_closes(place):
     here = place({**GIVEN, "gate": np.zeros((13, 37))})
-    fields = {"kind": "gated", "d_ff": 37, "activation": "silu", "bias": False}
-    np.testing.assert_array_equal(FEED_FORWARD["gated"](fields, X.astype(np.float32), here), np.zeros((3, 11, 13)))
+    y = NETWORKS["gated"](fields("gated"), X.astype(np.float32), here)
+    np.testing.assert_array_equal(y, np.zeros((3, 11, 13)))
+
+
+def test_a_gate_and_its_other_factor_are_bounded_and_shifted(place):
+    """Number by number, as gpt-oss does it: the gate from above, the other factor from both sides, and 1 more."""
+    gate, up = X @ GIVEN["gate"] + GIVEN["gate_bias"], X @ GIVEN["up"] + GIVEN["up_bias"]
+    assert ((gate > 0.7) | (gate < -0.7)).any() and (up < -0.7).any()
+    bounded = [
+        (min(g, 0.7) / (1 + np.exp(-1.702 * min(g, 0.7)))) * (max(-0.7, min(u, 0.7)) + 1)
+        for g, u in zip(gate.flat, up.flat, strict=True)
+    ]
+    y = np.reshape(bounded, gate.shape) @ GIVEN["down"] + GIVEN["down_bias"]
+    some = fields("gated", activation="quick_gelu", limit=0.7, up_shift=1.0, bias=True)
+    np.testing.assert_allclose(NETWORKS["gated"](some, X.astype(np.float32), place(GIVEN)), y, rtol=1e-4, atol=1e-4)
+
+
+def test_a_limit_that_nothing_reaches_changes_nothing(place):
+    wide, none = (
+        NETWORKS["gated"](fields("gated", limit=limit), X.astype(np.float32), place(GIVEN)) for limit in (97.0, None)
+    )
+    np.testing.assert_array_equal(wide, none)

@@ -27,6 +27,15 @@ def fields(**changes):
         "window": None,
         "scale": None,
         "softcap": None,
+        "chunk": None,
+        "v_dim": None,
+        "sinks": False,
+        "output_gate": None,
+        "gate_activation": "sigmoid",
+        "values_from_keys": False,
+        "v_norm": None,
+        "cache_of": None,
+        "keeps_kv_weights": False,
         **changes,
     }
 
@@ -139,15 +148,18 @@ def test_queries_and_keys_turn_by_where_they_stand(place, rotary_dim, parts):
 @pytest.mark.parametrize("kind", QK_NORMS)
 def test_queries_and_keys_are_normed_before_they_turn(place, kind, norm):
     some, widths = fields(qk_norm={"kind": kind, "norm": norm}), {"q_norm": 30, "k_norm": 10}
-    size = dict.fromkeys(widths, 5) if kind == "per_head" else widths
-    gains = {name: RNG.normal(size=size[name]) for name in widths}
-    biases = {f"{name}_bias": RNG.normal(size=size[name]) for name in widths}
+    size = widths if kind == "projection" else dict.fromkeys(widths, 5)  # what is normed together
+    own = dict.fromkeys(widths, 5) if kind == "per_head" else widths  # numbers with gains of their own
+    gains = {name: RNG.normal(size=own[name]) for name in widths}
+    biases = {f"{name}_bias": RNG.normal(size=own[name]) for name in widths}
     weights = given(13, 30, 10) | gains | (biases if norm["kind"] == "layernorm" else {})
 
     def normed(rows, name):
         rows = rows.reshape(len(rows), -1, size[name])
-        rows = (rms_norm if norm["kind"] == "rmsnorm" else layer_norm)(rows, eps=0.3) * gains[name]
-        rows = rows + biases[f"{name}_bias"] if norm["kind"] == "layernorm" else rows
+        rows = (rms_norm if norm["kind"] == "rmsnorm" else layer_norm)(rows, eps=0.3)
+        rows = rows * gains[name].reshape(-1, size[name])  # (T, heads, H) * (heads or 1, H)
+        if norm["kind"] == "layernorm":
+            rows = rows + biases[f"{name}_bias"].reshape(-1, size[name])
         return rows.reshape(len(rows), -1)
 
     def turn(rows):

@@ -211,7 +211,7 @@ def test_what_is_lent_is_there_and_as_large(place, outputs, is_there):
     lender = place({"up": W})
     if is_there:
         lender.linear("up", X, 37, bias=False)
-    with pytest.raises(ValueError, match=r"^here\.up is shared by layers that differ, or that come before it$"):
+    with pytest.raises(ValueError, match=r"^here\.up is shared by parts that differ, or that come before it$"):
         Scope(lender.tape, "again", lender="here").linear("up", X, outputs, bias=False)
 
 

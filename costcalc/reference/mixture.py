@@ -1,0 +1,110 @@
+"""Mixtures of experts (arXiv 1701.06538): a router sends each token to a few of many feed-forward networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from costcalc.reference.activations import sigmoid
+from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.kinds import of_kind
+from costcalc.reference.networks import NETWORKS
+from costcalc.reference.scaled_dot_product import softmax
+from costcalc.reference.tape import Scope
+
+
+def mixture(fields: Fields, x: Array, at: Scope) -> Array:
+    """The chosen experts' outputs, weighed and added up, and those of a network that every token goes to.
+
+    An expert multiplies the rows that are sent to it and no others. Shared experts: DeepSeekMoE (arXiv 2401.06066,
+    section 3.2), with a gate in Qwen2-MoE (2407.10671, section 2.2.2). x: (B, T, D) -> (B, T, D).
+    """
+    rows = x.reshape(-1, x.shape[-1])  # (B·T, D)
+    weights, chosen = routed(fields, rows, at)  # (B·T, X) each
+    y = sent(fields, rows, weights, chosen, at.under("experts"))  # (B·T, D)
+    if fields["shared"]:
+        run = of_kind(NETWORKS, fields["shared"]["kind"], "shared expert")
+        same = run(fields["shared"], rows, at.under("shared"))  # (B·T, D)
+        if fields["shared_gate"]:
+            same = same * sigmoid(at.linear("shared_gate", rows, 1, bias=False))  # (B·T, D) * (B·T, 1)
+        y = y + same
+    return y.reshape(x.shape)
+
+
+def sent(fields: Fields, rows: Array, weights: Array, chosen: Array, at: Scope) -> Array:
+    """Each expert on the rows that chose it; their weight multiplies its output, or, in Llama-4, its input.
+
+    rows: (B·T, D); weights, chosen: (B·T, X); result: (B·T, D).
+    """
+    run = of_kind(NETWORKS, fields["expert"]["kind"], "expert")
+    is_input = {"inputs": True, "outputs": False}[fields["router"]["weigh"]]
+    y = np.zeros_like(rows)  # (B·T, D)
+    for expert in np.unique(chosen) if len(rows) else [0]:  # of no rows one expert: all of their weights are held
+        row, slot = np.nonzero(chosen == expert)  # (r) each
+        weight = weights[row, slot, None]  # (r, 1)
+        part = rows[row] * weight if is_input else rows[row]  # (r, D)
+        result = run(fields["expert"], part, at.one_of(int(expert), fields["experts"]))  # (r, D)
+        y[row] += result if is_input else result * weight
+    return y
+
+
+def softmax_of_all(logits: Array) -> Array:
+    """(B·T, E), the sum of a row 1 (Switch, arXiv 2101.03961, equation 1)."""
+    return softmax(logits)
+
+
+def logits_themselves(logits: Array) -> Array:
+    """(B·T, E): softmax comes after the choice (Mixtral, arXiv 2401.04088, section 2.1)."""
+    return logits
+
+
+SCORES: dict[str, Callable[[Array], Array]] = {
+    "softmax": softmax_of_all,
+    "sigmoid": sigmoid,  # DeepSeek-V3, arXiv 2412.19437, equation 15
+    "softmax_of_chosen": logits_themselves,
+}
+
+
+def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
+    """The X experts of each row, and the weight of each. rows: (B·T, D) -> (B·T, X) twice.
+
+    A correction is added to the scores for the choice alone: it balances loads and weighs nothing (DeepSeek-V3, arXiv
+    2412.19437, equation 16).
+    """
+    how, experts = fields["router"], fields["experts"]
+    logits = at.linear("router", rows, experts, bias=how["bias"])  # (B·T, D) x (D, E)
+    scores = of_kind(SCORES, how["scores"], "scores of a router")(logits)  # (B·T, E)
+    liked = scores
+    if how["correction"]:
+        liked = liked + at.parameter("router_correction", experts, role=how["correction"])  # (B·T, E) + (E)
+    if how["groups"] > 1:
+        liked = of_best_groups(how, liked)  # (B·T, E)
+    chosen = largest(liked, fields["experts_per_token"])  # (B·T, X)
+    weights = np.take_along_axis(scores, chosen, axis=-1)  # (B·T, X)
+    if how["scores"] == "softmax_of_chosen":
+        weights = softmax(weights)  # (B·T, X)
+    if how["normalize"]:
+        weights = weights / weights.sum(axis=-1, keepdims=True)  # (B·T, X) / (B·T, 1)
+    return weights * FLOAT(how["scale"]), chosen
+
+
+def largest(scores: Array, count: int) -> Array:
+    """Where the `count` largest of each row are: (r, any) -> (r, count)."""
+    return np.argsort(-scores, axis=-1, kind="stable")[:, :count]
+
+
+def of_best_groups(how: Fields, liked: Array) -> Array:
+    """Scores, of which those outside of a row's best groups are minus infinity. (B·T, E) -> (B·T, E).
+
+    A group is as good as its best expert (DeepSeek-V2, arXiv 2405.04434, section 2.2.2), or with sigmoid scores as its
+    two best together (V3, 2412.19437, section 2.1.2).
+    """
+    grouped = liked.reshape(len(liked), how["groups"], -1)  # (B·T, groups, experts of a group)
+    best = 2 if how["scores"] == "sigmoid" else 1
+    good = np.sort(grouped, axis=-1)[..., -best:].sum(axis=-1)  # (B·T, groups)
+    taken = largest(good, how["groups_per_token"])  # (B·T, groups of a token)
+    is_taken = np.zeros(good.shape, bool)  # (B·T, groups)
+    np.put_along_axis(is_taken, taken, True, axis=-1)
+    result: Array = np.where(is_taken[..., None], grouped, -np.inf).astype(FLOAT)
+    return result.reshape(liked.shape)
