@@ -128,6 +128,11 @@ def floor_width_per_head(config: Config) -> int:
     return max(config.size("hidden_size") // config.size("num_attention_heads"), 1)
 
 
+def free_head_dim(config: Config) -> int:
+    """`head_dim` where it is written, although it is no field of the class; else the width over the heads."""
+    return config.size("head_dim") if "head_dim" in config.data else floor_width_per_head(config)
+
+
 def types_by_period(config: Config, period: int, *, full: int, key: str | None = None) -> list[str]:
     """`layer_types`, or where it is not written the class's own pattern: of every `period` layers, the one with the
     index `full` sees everything. A pattern that does not divide the depth breaks off.
@@ -197,7 +202,7 @@ def partial_rotary(config: Config, head_dim: int) -> Written:
 
 
 def rotary_by_type(config: Config, old: dict[str, tuple[str, float]]) -> dict[str, Written]:
-    """RoPE of each type of layer: its base in `rope_parameters` by type, or else under its `old` key, or the default."""
+    """RoPE of each type of layer: its base in `rope_parameters`, or else under its `old` key, or the default."""
     new = config["rope_parameters"]
     found: dict[str, Written] = {}
     for word, (key, default) in old.items():

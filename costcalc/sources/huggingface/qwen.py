@@ -7,7 +7,7 @@ from costcalc.sources.huggingface.decoder import (
     FULL,
     SLIDING,
     Written,
-    floor_width_per_head,
+    free_head_dim,
     layer_count,
     llama_like,
     rms_norm,
@@ -20,7 +20,7 @@ def read_qwen2(config: Config) -> Written:
     return llama_like(
         config,
         kv_heads=config.size_or_none("num_key_value_heads"),
-        head_dim=config.size("head_dim") if "head_dim" in config.data else floor_width_per_head(config),
+        head_dim=free_head_dim(config),
         windows=windows(config),
         attention={"bias": True},
     )

@@ -719,7 +719,7 @@ def test_a_typo_names_the_nearest_key(refusal):
     [
         ("lama", "the model_type 'lama' is not read", "nearest: llama; or describe the model in YAML"),
         ("qwen", "the model_type 'qwen' is not read", "nearest: qwen"),
-        ("gemma", "the model_type 'gemma' is not read", "nearest: gemma2; "),
+        ("gemma22", "the model_type 'gemma22' is not read", "nearest: gemma2"),
         ("LLAMA", "the model_type 'LLAMA' is not read", "nearest: llama; "),
         ("rwkv", "the model_type 'rwkv' is not read", " are known, such as bert, bart, gpt2, "),
         ("", "the model_type '' is not read", " are known, such as "),
