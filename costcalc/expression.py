@@ -17,6 +17,8 @@ Operand = Any
 SUM, PRODUCT, POWER, ATOM = range(4)
 """How tightly a form binds, loosest first: a part that binds more loosely than its whole is put in brackets."""
 TIGHTNESS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "^": POWER}
+LARGEST_DENOMINATOR = 10**9
+"""Of a fraction that is written as one: a longer one is written to six places."""
 CALLS = ("min", "max", "floor", "ceil", "mod")
 
 
@@ -59,7 +61,7 @@ class Expression:
     def __mod__(self, other: Operand) -> Expression:
         return _node("mod", self, other)
 
-    def __pow__(self, other: int) -> Expression:
+    def __pow__(self, other: Operand) -> Expression:
         return _node("^", self, other)
 
     def __eq__(self, other: object) -> bool:
@@ -183,9 +185,11 @@ class _Style:
         if value.denominator == 1:
             return f"{value.numerator:,}"
         decimal = float(value)
-        return (
-            f"{decimal:,.4g}" if Fraction(f"{decimal:.4g}") == value else f"{value.numerator:,}/{value.denominator:,}"
-        )
+        if Fraction(f"{decimal:.4g}") == value:
+            return f"{decimal:,.4g}"
+        if value.denominator > LARGEST_DENOMINATOR:
+            return f"{decimal:,.6f}"
+        return f"{value.numerator:,}/{value.denominator:,}"
 
     def quotient(self, a: str, b: str) -> str:
         return f"{a} / {b}"

@@ -70,6 +70,8 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("multi_token",),
         "take it out",
     )
+    has_both = arch.multi_token is not None and arch.embedding.width is not None
+    yield not has_both, "modules of `multi_token` need rows as wide as the model", ("embedding", "width"), "take it out"
     yield is_encoder or not arch.pooler, "a pooler is for an encoder alone", ("pooler",), "take it out"
 
 

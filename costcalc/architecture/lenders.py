@@ -21,20 +21,28 @@ def check_lenders(entries: tuple[Any, ...], where: Where, d_model: int) -> None:
     if not any(_borrows(block) for block, _ in _written(entries, (*where, "layers"))):
         return
     nearest: dict[str, Block] = {}
+    names = {block.name for block, _ in _written(entries, (*where, "layers"))}
     for block, at in _in_order(entries, (*where, "layers")):
         attention = block.attention
         if isinstance(attention, GroupedQuery) and attention.cache_of is not None:
-            _check_lender(attention, nearest.get(attention.cache_of), (*at, "attention", "cache_of"), d_model)
+            lender, spot = nearest.get(attention.cache_of), (*at, "attention", "cache_of")
+            if lender is None:
+                raise _no_lender(attention.cache_of, spot, is_later=attention.cache_of in names)
+            _check_lender(attention, lender, spot, d_model)
         if block.name is not None:
             nearest[block.name] = block
 
 
-def _check_lender(attention: GroupedQuery, lender: Block | None, where: Where, d_model: int) -> None:
-    name = attention.cache_of
-    if lender is None:
-        message = f"no earlier layer is named {name!r}, whose keys and values could be read"
-        raise RuleError(message, where, f"write `name: {name}` on an earlier layer, or the name of one")
-    lent = lender.attention
+def _no_lender(name: str, where: Where, *, is_later: bool) -> RuleError:
+    if is_later:
+        message = f"the layer {name!r} comes later: its keys and values are not made yet"
+        return RuleError(message, where, "write the name of an earlier layer")
+    message = f"no layer is named {name!r}, whose keys and values could be read"
+    return RuleError(message, where, f"write `name: {name}` on an earlier layer, or the name of one")
+
+
+def _check_lender(attention: GroupedQuery, lender: Block, where: Where, d_model: int) -> None:
+    name, lent = attention.cache_of, lender.attention
     if not isinstance(lent, GroupedQuery) or lent.cache_of is not None:
         message = f"the layer {name!r} has no keys and values of its own of this kind of attention"
         raise RuleError(message, where, "name an earlier layer that has")

@@ -16,18 +16,24 @@ from costcalc.calculators.workings import Figures, flop_figures, parameter_figur
 from costcalc.expression import Expression, Number, symbol
 from costcalc.inventory import Inventory, Workload
 
+ONE_TEXT = Workload(new_tokens=1)
 TWO_TEXTS = "encoder and decoder see texts of different lengths, and the rule knows one S and one L"
 PARTS = "the weights' part is what is left of the rule where a sequence has no length, the core's is the rest"
 
 
-def six_nd_total(counted: Parameters, tokens: int) -> int:
-    """6·N·D with N all parameters and D tokens (Kaplan et al., arXiv 2001.08361, in the form most papers quote)."""
-    return 6 * counted.total * tokens
+def six_nd(counted: Parameters, tokens: int) -> int:
+    """6·N·D with N all parameters that a token uses and D tokens.
+
+    Kaplan et al., arXiv 2001.08361, in the form most papers quote; of a mixture of experts those that are active, as
+    its papers do (DeepSeek-V3, arXiv 2412.19437, quotes 37 B of 671 B).
+    """
+    return 6 * counted.active * tokens
 
 
 def six_nd_figure(inventory: Inventory, tokens: int) -> Figure:
     """The same, as a figure."""
-    total = _ruled(RULES[0], _given(inventory, tokens, 1)).total
+    given = _given(inventory, tokens, 1)
+    total = _ruled(RULES[1 if "P_active" in given else 0], given).total
     assert total is not None  # every model has parameters
     return total
 
@@ -66,7 +72,7 @@ def conventions(inventory: Inventory, tokens: int, seq_len: int, *, memory_token
         ),
     ]
     given = _given(inventory, tokens, seq_len)
-    ruled = [_ruled(rule, given) for rule in RULES]
+    ruled = [_ruled(rule, given) for rule in RULES if "P_active" in given or "P_active" not in rule.formula.symbols()]
     if inventory.needs_memory:
         ruled = [replace(way, missing=TWO_TEXTS) if way.missing else way for way in ruled]
     return [*exact, *ruled]
@@ -113,13 +119,16 @@ def _tripled(name: str, parts: list[Figure]) -> Figure:
 def _given(inventory: Inventory, tokens: int, seq_len: int) -> dict[str, Figure | Number]:
     """What each symbol of the rules stands for in this model; a letter of several values is left out."""
     counted, letters = parameter_figures(inventory), inventory.letters
-    attending = sum(matmul.times for matmul in inventory.matmuls if matmul.role == "scores")
+    scores = [matmul for matmul in inventory.matmuls if matmul.role == "scores" and matmul.runs(ONE_TEXT)]
+    attending = sum(matmul.times for matmul in scores)
+    active = counted["active_parameters"]
     if attending != letters["L"] or inventory.needs_memory:  # a rule's L is of layers that all attend to one text
         del letters["L"]
     return {
         **letters,
         "P": counted["total_parameters"],
         "P_non_embedding": counted["non_embedding_parameters"],
+        **({} if active.value == counted["total_parameters"].value else {"P_active": active}),
         "P_layers": rule_of_thumb_figures(inventory)["rule_of_thumb.layer_parameters"],
         "P_matrices": _matrices(inventory),
         "t": tokens,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from costcalc.dtypes import bytes_for, canonical_dtype
-from costcalc.inventory import Inventory, Workload, check_asked
+from costcalc.inventory import Cached, Context, Inventory, Workload, check_asked
 from costcalc.inventory.workload import checked_length
 
 
@@ -51,6 +51,17 @@ def kv_cache(
         state_bytes=_bytes({key: count for key, count in held.items() if key[0] == "state"}, dtype),
         bytes_per_token=_bytes(next_held, dtype) - held_bytes,
     )
+
+
+def without_windows(inventory: Inventory) -> Inventory:
+    """The same inventory where every layer holds the whole context, as in an engine that knows no windows or chunks."""
+    held = [
+        r._replace(axes={letter: Context() if isinstance(size, Context) else size for letter, size in r.axes.items()})
+        if isinstance(r, Cached)
+        else r
+        for r in inventory.records
+    ]
+    return replace(inventory, records=tuple(held))
 
 
 NO_CACHE = KVCache(None, None, None, None, None, None)

@@ -23,7 +23,7 @@ class Rule:
 
 
 P, t, S, L, D, N, H, V = symbols("P t S L D N H V")
-P_NON_EMBEDDING, P_LAYERS, P_MATRICES = symbols("P_non_embedding P_layers P_matrices")
+P_NON_EMBEDDING, P_LAYERS, P_MATRICES, P_ACTIVE = symbols("P_non_embedding P_layers P_matrices P_active")
 KAPLAN = "Kaplan et al., arXiv 2001.08361"
 MEGATRON = "Narayanan et al., arXiv 2104.04473, section 5"
 RULES = (
@@ -32,6 +32,12 @@ RULES = (
         6 * P * t,
         f"{KAPLAN}, in the form most papers quote",
         "charges what multiplies nothing: tables that are only looked up, norms, biases; leaves out the attention core",
+    ),
+    Rule(
+        "6nd_active",
+        6 * P_ACTIVE * t,
+        f"{KAPLAN}, of the parameters that a token uses: Fedus et al., arXiv 2101.03961, section 1",
+        "6nd_total of a mixture's active parameters; charges tables that are only looked up; leaves out the core",
     ),
     Rule(
         "6nd_non_embedding",

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from costcalc.calculators.components import sum_by_component
-from costcalc.calculators.conventions import six_nd_total
+from costcalc.calculators.conventions import six_nd
 from costcalc.calculators.flops import Flops, flops, flops_by_matmul
 from costcalc.calculators.parameters import parameters
 from costcalc.cli.emit import emit
@@ -30,6 +30,7 @@ from costcalc.cli.options import (
     Explain,
     Format,
     Json,
+    Latent,
     Logits,
     MemoryTokens,
     Models,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from costcalc.architecture import Architecture
 
 NO_TRAINING = "train_flops is null: a training pass has no past tokens and computes all logits"
-NOT_EXACT = {"6·N·D, all parameters": "estimate", "train / 6·N·D": "estimate", "modelled": "modelled"}
+RULES = ("6·N·D, all parameters", "6·N·D, active parameters", "train / 6·N·D")
+NOT_EXACT = {**dict.fromkeys(RULES, "estimate"), "modelled": "modelled"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ def run(
     past_tokens: PastTokens = "0",
     counting: Counting = "attended",
     logits: Logits = "all",
+    latent: Latent = None,
     explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
@@ -88,8 +91,9 @@ def run(
     sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
     found, loaded = [], load_all(models)
     for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True):
-        workload = Workload(sequences, new_tokens(model, seq_len), past, memory, counting=counting, logits=logits)
-        check_pass(model, past_tokens=past, logits=logits)
+        lengths = (sequences, new_tokens(model, seq_len), past, memory)
+        workload = Workload(*lengths, counting=counting, logits=logits, latent=latent)
+        check_pass(model, past_tokens=past, logits=logits, latent=latent)
         found.append(Pass(model, workload, flops(model.inventory, workload)))
     names = column_names([each.model for each in found])
     if explain:
@@ -141,9 +145,10 @@ def _sheet(each: Pass) -> dict[str, Cell]:
     if counted.modelled:
         sheet["modelled"] = Quantity(counted.modelled, "FLOPs")
     if counted.train is not None:
-        rule = six_nd_total(parameters(each.model.inventory), workload.tokens)
+        held = parameters(each.model.inventory)
+        rule = six_nd(held, workload.tokens)
         sheet["train (3 x forward)"] = Quantity(counted.train, "FLOPs")
-        sheet["6·N·D, all parameters"] = Quantity(rule, "FLOPs")
+        sheet[f"6·N·D, {'all' if held.active == held.total else 'active'} parameters"] = Quantity(rule, "FLOPs")
         sheet["train / 6·N·D"] = Ratio(counted.train, rule)
     return sheet
 
@@ -155,8 +160,14 @@ def _notes(found: list[Pass]) -> tuple[str, ...]:
     notes = [
         f"batch {workload.batch:,}, {workload.past_tokens:,} past tokens, logits of {logits}; attention counts {pairs}"
     ]
-    notes += [note for each in found for note in [_encoder(each), _beyond(each)] if note]
+    notes += [note for each in found for note in [_encoder(each), latent_form(each), _beyond(each)] if note]
     return tuple(notes)
+
+
+def latent_form(each: Pass) -> str | None:
+    """Which of its two forms latent attention is computed in."""
+    forms = {matmul.form for matmul in each.model.inventory.matmuls if matmul.form and matmul.runs(each.workload)}
+    return f"{each.model.name}: latent attention in its {forms.pop()} form (--latent)" if forms else None
 
 
 def _encoder(each: Pass) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from costcalc.calculators.kv_cache import KVCache, kv_cache
+from costcalc.calculators.kv_cache import KVCache, kv_cache, without_windows
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,
@@ -23,17 +23,21 @@ from costcalc.cli.options import (
     Batch,
     Context,
     Debug,
+    Decompressed,
     Dtype,
     Explain,
     Format,
     Json,
     MemoryTokens,
     Models,
+    NoWindows,
     Output,
     Version,
 )
 from costcalc.dtypes import canonical_dtype
-from costcalc.report import Cell, Quantity, Report, side_by_side
+from costcalc.errors import CostcalcError
+from costcalc.inventory import Cached, Extent, Inventory, Workload, group_of
+from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side
 from costcalc.units import human, parse_length, several
 
 if TYPE_CHECKING:
@@ -50,13 +54,15 @@ class Held:
     batch: int
     dtype: str
     cache: KVCache
+    inventory: Inventory
+    way: str
 
     def figures(self) -> Any:
         """The working of every number."""
         from costcalc.calculators.workings import cache_figures  # noqa: PLC0415 - only --explain needs it
 
         return cache_figures(
-            self.model.inventory,
+            self.inventory,
             self.context,
             batch=self.batch,
             memory_tokens=self.memory_tokens,
@@ -70,6 +76,8 @@ def run(
     memory_tokens: MemoryTokens = None,
     batch: Batch = "1",
     dtype: Dtype = "bf16",
+    no_windows: NoWindows = False,
+    decompressed: Decompressed = False,
     explain: Explain = False,
     form: Format = None,
     as_json: Json = False,
@@ -79,14 +87,21 @@ def run(
 ) -> None:
     """KV-cache memory at a context, and what the next token adds.
 
-    Exact: what the maths needs, not what an engine reserves in pages; a window layer holds min(context, window). An
-    encoder-decoder also holds keys and values of its --memory-tokens, once; an encoder alone keeps nothing.
+    Exact: what the maths needs, not what an engine reserves in pages; a window layer holds min(context, window), latent
+    attention one latent a token. An encoder-decoder also holds keys and values of its --memory-tokens, once; an encoder
+    alone keeps nothing.
     """
     del version, debug
     dtype, sequences = canonical_dtype(dtype), parse_length(batch, name="--batch")
     loaded = load_all(models)
     memories = memory_for(loaded, memory_tokens)
-    found = [_held(model, context, memory, sequences, dtype) for model, memory in zip(loaded, memories, strict=True)]
+    _check_read(loaded, no_windows=no_windows, decompressed=decompressed)
+    found = []
+    for model, memory in zip(loaded, memories, strict=True):
+        tokens = context_or_own(model, context)
+        inventory, way = _holding(model.inventory, no_windows=no_windows, decompressed=decompressed)
+        cache = kv_cache(inventory, tokens, batch=sequences, memory_tokens=memory, dtype=dtype)
+        found.append(Held(model, tokens, memory, sequences, dtype, cache, inventory, way))
     names = column_names([each.model for each in found])
     if explain:
         report = explain_numbers(names, [each.figures() for each in found], [_data(each) for each in found])
@@ -95,20 +110,44 @@ def run(
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _held(model: Architecture, context: str | None, memory_tokens: int, batch: int, dtype: str) -> Held:
-    tokens = context_or_own(model, context)
-    cache = kv_cache(model.inventory, tokens, batch=batch, memory_tokens=memory_tokens, dtype=dtype)
-    return Held(model, tokens, memory_tokens, batch, dtype, cache)
+def _check_read(models: list[Architecture], *, no_windows: bool, decompressed: bool) -> None:
+    """Options that no model reads are refused."""
+    names = " and ".join(column_names(models))
+    if decompressed and not any(model.inventory.decompressed != model.inventory for model in models):
+        raise CostcalcError(
+            f"no latent attention in {names}: --decompressed is for that", hint="leave --decompressed out"
+        )
+    if no_windows and not any(without_windows(model.inventory) != model.inventory for model in models):
+        raise CostcalcError(
+            f"no layer of {names} has a window or chunk: --no-windows is for those", hint="leave it out"
+        )
+
+
+def _holding(inventory: Inventory, *, no_windows: bool, decompressed: bool) -> tuple[Inventory, str]:
+    """What is held in another way than the maths needs, and that way."""
+    said = []
+    if decompressed:
+        inventory = inventory.decompressed
+        said.append("keys and values of every head, not latents (--decompressed)")
+    if no_windows:
+        inventory = without_windows(inventory)
+        said.append("the whole context in every layer (--no-windows)")
+    return inventory, " and ".join(said)
 
 
 def _report(names: list[str], found: list[Held]) -> Report:
     first = found[0]
     kept = any(each.model.inventory.has_cache for each in found)
     notes = [f"{several(first.batch, 'sequence')}, {first.dtype}; exact, before an engine's paging"] if kept else []
+    notes += [f"holds {first.way}"] if first.way else []
     notes += [note for each in found for note in [family_note(each.model, each.memory_tokens), _beyond(each)] if note]
+    layers = [_by_layers(name if len(found) > 1 else "", each) for name, each in zip(names, found, strict=True)]
     return Report(
         title="; ".join(f"{name}: {_answer(each)}" for name, each in zip(names, found, strict=True)),
-        tables=(side_by_side("KV cache", names, [_sheet(each) for each in found], strong="cache"),),
+        tables=(
+            side_by_side("KV cache", names, [_sheet(each) for each in found], strong="cache"),
+            *[table for table in layers if table is not None],
+        ),
         notes=tuple(notes),
         data=one_or_many([_data(each) for each in found]),
     )
@@ -141,6 +180,38 @@ def _sheet(each: Held) -> dict[str, Cell]:
     return sheet
 
 
+def _by_layers(name: str, each: Held) -> Table | None:
+    """What each kind of layer holds, where they differ: tokens of one layer, and the elements of all."""
+    now = Workload(batch=each.batch, new_tokens=each.context, memory_tokens=each.memory_tokens)
+    depths = each.inventory.layers_of
+    held: dict[str, list[Cached]] = {group: [] for group in depths}
+    for record in each.inventory.cached:
+        group = group_of(record.path, depths)
+        if group is not None:
+            held[group].append(record)
+    if len({tuple(_shape(record) for record in records) for records in held.values()}) <= 1:
+        return None
+    all_of = sum(record.elements(now) for records in held.values() for record in records)
+    rows = []
+    for group, records in held.items():
+        elements = sum(record.elements(now) for record in records)
+        tokens = max((_tokens(record, now) for record in records), default=0)
+        cells = (Quantity(depths[group], "layers"), Quantity(tokens, "tokens"), Quantity(elements, "elements"))
+        rows.append(Row(group, (*cells, Ratio(elements, all_of, "bar"))))
+    columns = ("layers", "tokens held by each", "elements", "share")
+    return Table(f"{name}: by layers" if name else "by layers", columns, tuple(rows), status="exact")
+
+
+def _shape(record: Cached) -> tuple[Any, ...]:
+    return tuple(record.axes.items())
+
+
+def _tokens(record: Cached, now: Workload) -> int:
+    """Tokens of one sequence that a layer holds."""
+    one = replace(now, batch=1)
+    return max(size.of(one) for size in record.axes.values() if isinstance(size, Extent))
+
+
 def _data(each: Held) -> dict[str, Any]:
     cache = each.cache
     data = {
@@ -156,4 +227,6 @@ def _data(each: Held) -> dict[str, Any]:
         "kv_bytes_per_token": cache.bytes_per_token,
         "state_bytes": cache.state_bytes,
     }
+    if each.way:
+        data["holds"] = each.way
     return with_note(data, family_note(each.model, each.memory_tokens), _beyond(each))

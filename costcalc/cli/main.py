@@ -31,6 +31,8 @@ COMMANDS = {
     "compare": "Models side by side, with ratios to one; of two models also what each difference costs on its own.",
     "attention": "The quadratic part: the attention core by context, its share, and where it overtakes the weights.",
     "train": "Training FLOPs by every convention, each with its ratio to the exact count.",
+    "experts": "Mixtures of experts: total and active parameters, and the distinct experts that a batch is expected to "
+    "read.",
     "weights": "Bytes of the weights by dtype and quantisation format, with true bits a weight.",
     "fits": "How many conversations fit into a memory: a ledger that may go negative; exit code 1 if none does.",
     "explain": "Any number of any report: its formula, the numbers put in, each term, the source.",

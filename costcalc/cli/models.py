@@ -93,7 +93,7 @@ def family_note(model: Architecture, memory_tokens: int) -> str | None:
     return no_next_token(model) or idle_cross(model, memory_tokens)
 
 
-def check_pass(model: Architecture, *, past_tokens: int, logits: str) -> None:
+def check_pass(model: Architecture, *, past_tokens: int, logits: str, latent: str | None = None) -> None:
     """Options that nothing in this model reads are refused, in the words of the command line."""
     inventory = model.inventory
     if past_tokens and not inventory.has_cache:
@@ -101,6 +101,8 @@ def check_pass(model: Architecture, *, past_tokens: int, logits: str) -> None:
     if logits == "last" and not reads_last_logits(inventory):
         why = "has no head" if inventory.has_cache else "is an encoder, which has no last token"
         raise CostcalcError(f"{model.name} {why}, so that --logits last does nothing", hint="leave --logits out")
+    if latent is not None and not any(matmul.form for matmul in inventory.matmuls):
+        raise CostcalcError(f"{model.name} has no latent attention, which --latent is for", hint="leave --latent out")
 
 
 def beyond_table(model: Architecture, tokens: int, memory_tokens: int = 0) -> str | None:

@@ -127,6 +127,22 @@ Logits = Annotated[
         autocompletion=lambda: list(LOGITS),
     ),
 ]
+Latent = Annotated[
+    str | None,
+    typer.Option(
+        "--latent",
+        metavar="expanded|absorbed",
+        help="The form of latent attention; default: expanded without past tokens, absorbed with them.",
+        autocompletion=lambda: ["expanded", "absorbed"],
+    ),
+]
+Decompressed = Annotated[
+    bool,
+    typer.Option("--decompressed", help="Hold keys and values of every head where latent attention has a latent."),
+]
+NoWindows = Annotated[
+    bool, typer.Option("--no-windows", help="Hold the whole context in every layer, as an engine without windows does.")
+]
 Context = Annotated[
     str | None,
     typer.Option("--context", metavar="TOKENS", help="Tokens held, such as 8k (8,192); default: the model's context."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from costcalc.calculators.attention import passes
 from costcalc.calculators.components import sum_by_component
-from costcalc.calculators.conventions import six_nd_total
+from costcalc.calculators.conventions import six_nd
 from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
@@ -55,8 +55,8 @@ class Page:
 
     @property
     def six_nd(self) -> int:
-        """6·N·D for one sequence of the context's length."""
-        return six_nd_total(self.counted, self.context)
+        """6·N·D for one sequence of the context's length, N the active parameters of a mixture."""
+        return six_nd(self.counted, self.context)
 
     def figures(self) -> Any:
         """The working of every number."""

@@ -17,14 +17,14 @@ from costcalc.units import human, ranges, several
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
-
-if TYPE_CHECKING:
     from costcalc.verification import Fault, Phase, Property, Verification
 
 MOST_FAULTS = 40
 """Lines of differing paths in a table; JSON lists all."""
 SECONDS_BETWEEN = 0.1
-UNITS = {"cached elements": "elements", "buffers": "parameters"}
+BESIDE = ("buffers", "extra parameters")
+"""What many models have none of, and then no row for."""
+UNITS = {"cached elements": "elements", **dict.fromkeys(BESIDE, "parameters")}
 
 
 def run(
@@ -130,7 +130,7 @@ def _tables(prefix: str, result: Verification) -> list[Table]:
         )
         for phase in result.phases
         for item in phase.compared
-        if item.paths or item.kind != "buffers"
+        if item.paths or item.kind not in BESIDE
     ]
     tables = [Table(f"{prefix}compared", ("paths", "stated", "recorded"), tuple(rows), status="exact")]
     if result.faults:
@@ -229,7 +229,7 @@ def _data(model: Architecture, result: Verification) -> dict[str, Any]:
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
-    parameters, flops, cached, buffers = phase.compared
+    parameters, flops, cached, buffers, extra = phase.compared
     return {
         "phase": phase.name,
         "workload": asdict(phase.workload),
@@ -245,4 +245,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
         "buffer_paths": buffers.paths,
         "stated_buffers": buffers.stated,
         "recorded_buffers": buffers.recorded,
+        "extra_paths": extra.paths,
+        "stated_extra_parameters": extra.stated,
+        "recorded_extra_parameters": extra.recorded,
     }

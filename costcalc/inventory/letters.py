@@ -31,6 +31,7 @@ LETTERS = {
     "R_held": "latent rank and rotated numbers: what is held of a token",
     "t": "tokens trained on",
     "P_non_embedding": "parameters without vocabulary and position tables",
+    "P_active": "parameters that a token uses, all tables among them",
     "P_layers": "weights of the layers' matrices",
     "P_matrices": "weights that multiply every token, the head's too",
     "bits": "bits a weight",

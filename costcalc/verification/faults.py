@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from costcalc.inventory import Inventory, Matmul, Record, Weight, Workload, group_of
+from costcalc.inventory import Cached, Inventory, Matmul, Record, Weight, Workload, group_of
 from costcalc.reference.tape import Tape
 
 KINDS = ("parameters", "FLOPs", "cached elements")
-BUFFER = "buffer"
-PARTS = (*((kind, kind, False) for kind in KINDS), ("buffers", "parameters", True))
-"""What is added up: its name, the kind that it is of, and whether it is the buffers among them."""
+BESIDE = {"buffer": "buffers", "extra": "extra parameters"}
+"""Roles of parameters that stand beside the model's own."""
+PARTS = (*((kind, kind, None) for kind in KINDS), *((name, "parameters", role) for role, name in BESIDE.items()))
+"""What is added up: its name, the kind that it is of, and the role of those that stand beside the others."""
 Amount = tuple[int, str]
 """How many, and what else must agree: a parameter's role, the weight that a matmul multiplies by."""
 Amounts = dict[str, dict[str, Amount]]
@@ -38,7 +39,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Totals of one kind in one phase, buffers apart from parameters: how many paths, what both sides add up to."""
+    """Totals of one kind in one phase, those of a role in BESIDE apart: how many paths, what both sides add up to."""
 
     kind: str
     paths: int
@@ -59,6 +60,8 @@ def stated(inventory: Inventory, workload: Workload) -> Amounts:
     amounts: Amounts = {kind: {} for kind in KINDS}
     layers, shared = _layers(inventory), _shared(inventory)
     for record in inventory.records:
+        if not _happens(record, workload):
+            continue
         group = group_of(record.path, layers)
         places = layers.get(group or "", [""])
         for place in places[:1] if record.path in shared and isinstance(record, Weight) else places:
@@ -72,6 +75,13 @@ def stated(inventory: Inventory, workload: Workload) -> Amounts:
             before = amounts[kind].get(path, (0, tag))[0]
             amounts[kind][path] = (before + amount, tag)
     return {kind: _without_nothing(amounts[kind]) for kind in KINDS}
+
+
+def _happens(record: Record, workload: Workload) -> bool:
+    """Of the two forms of a latent attention, and of what it may hold, one does."""
+    if isinstance(record, Matmul):
+        return record.runs(workload)
+    return not (isinstance(record, Cached) and record.form == "decompressed")
 
 
 def recorded(tape: Tape) -> Amounts:
@@ -134,16 +144,18 @@ def _placed(path: str, group: str | None, place: str) -> str:
 
 
 def _of_one_layer(record: Record, workload: Workload) -> tuple[str, int]:
+    """What one of its equal layers has of it; of extra modules, which are in no stack, all."""
     if isinstance(record, Weight):
-        return KINDS[0], record._replace(times=1).parameters
+        return KINDS[0], (record if record.role == "extra" else record._replace(times=1)).parameters
     if isinstance(record, Matmul):
         return KINDS[1], record._replace(times=1).flops(workload)
     return KINDS[2], record._replace(times=1).elements(workload)
 
 
-def _part(amounts: Amounts, kind: str, is_buffer: bool) -> dict[str, int]:
-    """The amount at each path."""
-    return {path: amount for path, (amount, tag) in amounts[kind].items() if (tag == BUFFER) == is_buffer}
+def _part(amounts: Amounts, kind: str, beside: str | None) -> dict[str, int]:
+    """The amount at each path, of one role beside the model, or of all other."""
+    of_kind = amounts[kind].items()
+    return {path: amount for path, (amount, tag) in of_kind if (tag if tag in BESIDE else None) == beside}
 
 
 def _compared(name: str, told: dict[str, int], done: dict[str, int]) -> Compared:
@@ -163,10 +175,11 @@ def _differences(kind: str, told: dict[str, Amount], done: dict[str, Amount], ph
 def _wrong_depths(inventory: Inventory, phase: str) -> list[Fault]:
     """Records that count for another number of layers than their group has; but weights may be shared, and count once.
 
-    Weights that are stated as shared and are not differ in the layers that hold their own.
+    Weights that are stated as shared and are not differ in the layers that hold their own. Extra ones are of no stack.
     """
     layers, shared = _layers(inventory), _shared(inventory)
-    depths = [(record, len(layers.get(group_of(record.path, layers) or "", [""]))) for record in inventory.records]
+    own = [record for record in inventory.records if not (isinstance(record, Weight) and record.role == "extra")]
+    depths = [(record, len(layers.get(group_of(record.path, layers) or "", [""]))) for record in own]
     return [
         Fault((phase,), "layers", record.path, (), record.times, depth)
         for record, depth in depths

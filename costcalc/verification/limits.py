@@ -17,6 +17,8 @@ MEMORY = 7
 """Tokens of an encoder's text, or of another model's, that a decoder looks at."""
 WINDOW = 5
 """A window that binds within TOKENS and MEMORY, in place of one that would not."""
+CHUNK = 7
+"""A chunk that ends within TOKENS, and inside of which a decode step goes on."""
 LARGEST_ARENA = 2**28
 """Elements, 1 GiB: of a larger matrix that many columns are multiplied at a time."""
 TABLE_ROWS = 512
@@ -45,15 +47,18 @@ def workload_for(arch: Architecture) -> Workload:
 
 
 def binding(fields: Fields, workload: Workload) -> tuple[Fields, dict[int, int]]:
-    """The fields with every window that would not bind in this pass made smaller, and what was made of which."""
+    """The fields with every window or chunk that would not bind in this pass made smaller, and what became of which."""
     tokens = lengths(fields, workload)
     binds, replaced = min(_binding(tokens[name], causal=name == "decoder") for name in tokens), {}
     for name, length in tokens.items():
         for layer in written_layers(fields[name]["layers"]):
             attention = layer["attention"] or {}
-            window = attention.get("window")
+            window, chunk = attention.get("window"), attention.get("chunk")
             if window is not None and window != binds and _is_loose(window, length, causal=name == "decoder"):
                 replaced[window] = attention["window"] = binds
+            ends = min(CHUNK, max(length - 1, 1))
+            if chunk is not None and chunk != ends and chunk >= length:
+                replaced[chunk] = attention["chunk"] = ends
     return fields, dict(sorted(replaced.items()))
 
 
@@ -86,20 +91,26 @@ def written_layers(entries: list[Fields]) -> Iterator[Fields]:
 
 def arena_for(model: Architecture) -> Arena:
     """As large as the largest parameter, of a table TABLE_ROWS rows, as far as LARGEST_ARENA allows."""
-    largest = max(_held(weight) for weight in model.inventory.weights)
+    weights = [weight for weight in model.inventory.weights if weight.role != "extra"]
+    largest = max(_held(weight) for weight in weights)
     return Arena(min(largest, LARGEST_ARENA), deviation=float(model.d_model) ** -0.5)
 
 
 def _held(weight: Weight) -> int:
-    rows, *width = weight.axes.values()
+    rows, *width = _of_one_expert(weight).values()
     return (min(rows, TABLE_ROWS) if weight.table else rows) * prod(width)
+
+
+def _of_one_expert(weight: Weight) -> dict[str, int]:
+    """The axes of what is multiplied at a time; a router's E are columns like any other."""
+    return {letter: size for letter, size in weight.axes.items() if weight.used is None or letter not in weight.used}
 
 
 def refuse_too_large(arch: Architecture) -> None:
     """Raise `CostcalcError` where a pass of `arch` would take many hours, or activations of many gigabytes."""
     workload, inventory = workload_for(arch), arch.inventory
     tokens = max(workload.new_tokens, workload.memory_tokens)
-    flops = sum(matmul.flops(workload) for matmul in inventory.matmuls)
+    flops = sum(matmul.flops(workload) for matmul in inventory.matmuls if matmul.runs(workload))
     multiplied = {matmul.of for matmul in inventory.matmuls}
     widest = max(_width(weight) for weight in inventory.weights if weight.path in multiplied)
     if flops > MOST_FLOPS or tokens * widest > LARGEST_ACTIVATIONS:
@@ -111,5 +122,6 @@ def refuse_too_large(arch: Architecture) -> None:
 
 def _width(weight: Weight) -> int:
     """Numbers that one token has on the wider side of a matrix."""
-    models = [size for letter, size in weight.axes.items() if letter in "DW"]
-    return max(*models, prod(weight.axes.values()) // prod(models))
+    sizes = _of_one_expert(weight)
+    models = [size for letter, size in sizes.items() if letter in "DW"] or [next(iter(sizes.values()))]
+    return max(*models, prod(sizes.values()) // prod(models))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,12 @@ class Passes:
     tapes: of all, in order: the whole text, the same with another last token, for a decoder a decode step, and where
     it looks at encoder tokens the first once more with another one of those. full, other, step, asked: their outputs,
     (B, T, V), or (B, 1, V) of the decode step. errors: how far each layer's output of the decode step, and at last its
-    logits, are from the prefill's. encoded: what the encoder's layers gave, (B, M, D), first with the text as it is and
-    then with its last token changed. overflowed: whether any operation told that its result was too large for float32.
+    logits, are from the prefill's. earlier: where experts are routed, how far each layer's earlier rows are in the
+    second pass from those in the first: an expert that also gets the changed token, or no longer, multiplies another
+    number of rows, which rounds differently. absorbed: the tape of a prefill in the absorbed form of latent attention,
+    and how far each layer's output is from the first's. encoded: what the encoder's layers gave, (B, M, D), first with
+    the text as it is and then with its last token changed. overflowed: whether any operation told that its result was
+    too large for float32.
     """
 
     tapes: list[Tape]
@@ -41,6 +46,8 @@ class Passes:
     overflowed: bool
     asked: Array | None = None
     encoded: tuple[Array, ...] = ()
+    earlier: tuple[float, ...] = ()
+    absorbed: tuple[Tape, list[float]] | None = None
 
     @property
     def finite(self) -> bool:
@@ -60,7 +67,13 @@ class Runner:
     overflows: list[str] = field(default_factory=list)
 
     def __call__(
-        self, label: str, tokens: Array, then: AfterLayer, request: Request | None = None, given: Given | None = None
+        self,
+        label: str,
+        tokens: Array,
+        then: AfterLayer,
+        request: Request | None = None,
+        given: Given | None = None,
+        latent: str | None = None,
     ) -> Array:
         """One pass, from an empty request unless one is given. Result: (B, T, V)."""
         depth = len(list(expanded((self.fields["decoder"] or self.fields["encoder"])["layers"])))
@@ -72,7 +85,7 @@ class Runner:
 
         self.tapes.append(Tape(self.arena))
         request = Request() if request is None else request
-        more: dict[str, Any] = {**(given or {})}
+        more: dict[str, Any] = {**(given or {}), "latent": latent}
         with np.errstate(all="ignore", over="call", call=lambda *told: self.overflows.append(told[0])):
             return forward(self.fields, tokens, tape=self.tapes[-1], request=request, on_layer=on_layer, **more)
 
@@ -110,11 +123,20 @@ def _decoder_passes(run: Runner, workload: Workload) -> Passes:
     request = Request(kept=tokens - 1)
     rows: dict[int, Array] = {}
     errors: list[float] = []
+    earlier: list[float] = []
     encoded: list[Array] = []
+    routes = has_experts(run.fields)
 
     def keep(layer: int, x: Array) -> Array:
-        rows[layer] = x[:, -1:].copy()  # (B, 1, D)
+        rows[layer] = x.copy()  # (B, T, D)
         return encode(layer, x)
+
+    def same_before(layer: int, x: Array) -> Array:
+        if not routes or layer <= 0 or tokens == 1:
+            return x
+        before = rows[layer][:, :-1]  # (B, T - 1, D)
+        earlier.append(distance(x[:, :-1], before, scale=rows[layer]))
+        return np.concatenate([before, x[:, -1:]], axis=1)  # every layer starts from the same
 
     def encode(layer: int, x: Array) -> Array:
         encoded.extend([x] if layer == 0 else [])
@@ -123,15 +145,45 @@ def _decoder_passes(run: Runner, workload: Workload) -> Passes:
     def compare(layer: int, x: Array) -> Array:
         if layer <= 0:
             return x
-        errors.append(distance(x, rows[layer], scale=rows[layer]))
-        return rows[layer]  # every layer starts from the same
+        last = rows[layer][:, -1:]  # (B, 1, D)
+        errors.append(distance(x, last, scale=last))
+        return last  # every layer starts from the same
 
     full = run("prefill", text, keep, given=given)
-    other = run("prefill, last token changed", changed, lambda _, x: x, request, given)
+    other = run("prefill, last token changed", changed, same_before, request, given)
     step = run("decode", text[:, -1:], compare, request, {} if request.past else given)
     errors.append(distance(step, full[:, -1:], scale=full))
     asked = run("prefill, a token of the encoder changed", text, encode, given=others) if others else None
-    return Passes(run.tapes, full, other, step, errors, bool(run.overflows), asked, tuple(encoded))
+    absorbed = None
+    if has_latents(run.fields):
+        differ: list[float] = []
+        run("prefill, absorbed", text, partial(_as_before, rows, differ), given=given, latent="absorbed")
+        absorbed = run.tapes.pop(), differ
+    return Passes(
+        run.tapes, full, other, step, errors, bool(run.overflows), asked, tuple(encoded), tuple(earlier), absorbed
+    )
+
+
+def _as_before(rows: dict[int, Array], errors: list[float], layer: int, x: Array) -> Array:
+    """Every layer starts from what it had in the prefill; how far it got from that is noted."""
+    if layer <= 0:
+        return x
+    errors.append(distance(x, rows[layer], scale=rows[layer]))
+    return rows[layer]
+
+
+def has_experts(fields: Fields) -> bool:
+    """Whether some layer routes tokens."""
+    return any(layer["feed_forward"] and "router" in layer["feed_forward"] for layer in _layers(fields))
+
+
+def has_latents(fields: Fields) -> bool:
+    """Whether some layer has an attention of two forms."""
+    return any(layer["attention"] and layer["attention"]["kind"] == "latent" for layer in _layers(fields))
+
+
+def _layers(fields: Fields) -> Iterator[Fields]:
+    return expanded(fields["decoder"]["layers"])
 
 
 def texts(tokens: int, vocab_size: int, *, seed: int = 1) -> tuple[Array, Array]:

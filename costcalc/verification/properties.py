@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +42,7 @@ FEW = 8
 EARLIER = "a later token changes earlier logits"
 CACHED = "cached decoding differs from the full pass"
 STEPS = "prefill FLOPs differ from the sum of decode steps"
+FORMS = "absorbed latent attention differs from expanded"
 UNCHANGED = "outputs that a changed token does not change"
 BEYOND = "a token is seen beyond the reach of windows"
 BOTH_WAYS = "an encoder looks both ways"
@@ -58,17 +60,20 @@ def rows_sum_to_one(errors: list[float | None]) -> Property:
     return Property(name, float(np.max([1.0 if error is None else error for error in errors])), ROUNDING)
 
 
-def earlier_unchanged(full: Array, changed: Array, *, tells: bool) -> Property:
+def earlier_unchanged(full: Array, changed: Array, *, tells: bool, errors: Sequence[float] = ()) -> Property:
     """Causality: logits before the last token, when only that token is another one.
 
-    full, changed: (B, T, V). tells: whether another token must have other logits of its own.
+    full, changed: (B, T, V). errors: how far each layer's earlier rows are from one another, given the same input;
+    empty where they must be the same to the last bit. tells: whether another token must have other logits of its own.
     """
+    bound = LAYER_ROUNDING if errors else 0
     if not np.any(full[:, -1] != changed[:, -1]):
         why = "the changed token changes nothing, not even its own logits"
-        return Property(EARLIER, None, 0, why, failed=tells)
+        return Property(EARLIER, None, bound, why, failed=tells)
     if full.shape[1] == 1:
-        return Property(EARLIER, None, 0, "one token has no earlier one")
-    return Property(EARLIER, _largest(full[:, :-1] - changed[:, :-1]), 0)
+        return Property(EARLIER, None, bound, "one token has no earlier one")
+    last = distance(full[:, :-1], changed[:, :-1], scale=full) if errors else _largest(full[:, :-1] - changed[:, :-1])
+    return Property(EARLIER, float(np.max([*errors, last])), bound)
 
 
 def changed_outputs(full: Array, changed: Array, *, everywhere: bool, tells: bool) -> Property:
@@ -125,11 +130,8 @@ def tellable(properties: list[Property], *, finite: bool) -> list[Property]:
 
 def prefill_is_decode(inventory: Inventory, recorded: int, prefill: Workload) -> Property:
     """FLOPs of the recorded prefill, against the sum of as many decode steps as the inventory states them."""
-    steps = sum(
-        matmul.flops(replace(prefill, new_tokens=1, past_tokens=past))
-        for past in range(prefill.new_tokens)
-        for matmul in inventory.matmuls
-    )
+    each = [replace(prefill, new_tokens=1, past_tokens=past) for past in range(prefill.new_tokens)]
+    steps = sum(matmul.flops(step) for step in each for matmul in inventory.matmuls if matmul.runs(step))
     return Property(STEPS, abs(recorded - steps), 0)
 
 

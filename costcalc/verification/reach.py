@@ -12,7 +12,9 @@ CERTAIN = 1e-6
 
 def reach(stack: Fields) -> int | None:
     """How far a token is seen to either side in an encoder, through all of its layers; None for any distance."""
-    windows = [layer["attention"]["window"] for layer in expanded(stack["layers"]) if layer["attention"] is not None]
+    windows = [
+        layer["attention"].get("window") for layer in expanded(stack["layers"]) if layer["attention"] is not None
+    ]
     return None if None in windows else sum(window // 2 for window in windows)
 
 
@@ -35,8 +37,15 @@ def is_seen(fields: Fields, stack: str, attention: str) -> bool:
     return unseen <= CERTAIN
 
 
+def head_size(attention: Fields, d_model: int) -> int:
+    """Numbers of a head that scores are made of."""
+    if attention["kind"] == "latent":
+        return int(attention["nope_dim"] + attention["rope_dim"])
+    return int(attention["head_dim"] or d_model // attention["heads"])
+
+
 def _unseen(attention: Fields, d_model: int) -> float:
     """How often a token's weight is lost in one head."""
-    head_dim = attention["head_dim"] or d_model // attention["heads"]
+    head_dim = head_size(attention, d_model)
     spread = 1.0 if attention["scale"] is None else attention["scale"] * head_dim**0.5
     return next((often for most, often in UNSEEN if spread <= most), 1.0)

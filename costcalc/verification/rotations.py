@@ -20,8 +20,8 @@ STARTS = (3, 102, 8191)
 LEAST_THETA = 1e-4
 """Angles are positions over powers of theta: with a smaller one they exceed 10^8, and rounding what is bound."""
 TOO_SMALL = f"theta is below {LEAST_THETA}: rounding loses such angles"
-OWN_FACTORS = ("scale", "softcap")
-"""Left out, so that scores are of the order of 1 and their rounding is bound."""
+OWN_FACTORS = ("scale", "softcap", "chunk")
+"""Left out, so that scores are of the order of 1 and their rounding is bound; chunks begin at fixed places."""
 OFFSETS, LENGTHS = "attention at the same RoPE offsets differs", "RoPE changes lengths of keys"
 
 
@@ -38,8 +38,10 @@ def rotary(fields: Fields) -> list[Rotated]:
     found: dict[str, Rotated] = {}
     for name in ("encoder", "decoder"):
         for layer in written_layers(fields[name]["layers"]) if fields[name] else ():
-            if layer["attention"] is not None and layer["positions"]["kind"] == "rope":
-                rotated = Rotated(layer["attention"], layer["positions"], causal=name == "decoder")
+            attention = layer["attention"]
+            makes_keys = attention is not None and attention.get("cache_of") is None
+            if makes_keys and layer["positions"]["kind"] == "rope":
+                rotated = Rotated(attention, layer["positions"], causal=name == "decoder")
                 found.setdefault(repr(rotated), rotated)
     return list(found.values())
 

@@ -20,6 +20,7 @@ from costcalc.verification.properties import (
     CACHED,
     EARLIER,
     FEW,
+    FORMS,
     LAYER_ROUNDING,
     NO_STEPS,
     STEPS,
@@ -107,6 +108,8 @@ def _compared(inventory: Inventory, passes: Passes, workload: Workload) -> tuple
     compared = (
         [("prefill", prefill, workload), ("decode", decode[0], step)] if decode else [("pass", prefill, workload)]
     )
+    if passes.absorbed is not None:
+        compared.append(("prefill, absorbed", passes.absorbed[0], replace(workload, latent="absorbed")))
     for name, tape, given in compared:
         totals, differing = compare(inventory, given, tape, phase=name)
         phases.append(Phase(name, given, tuple(totals)))
@@ -127,15 +130,18 @@ def _measured(
         measured += tellable(rotations(rotary(fields), d_model=fields["d_model"], arena=arena), finite=True)
     if not inventory.has_cache:
         return (*measured, Property(STEPS, None, 0, NO_STEPS))
-    return (*measured, prefill_is_decode(inventory, sum(passes.tapes[0].flops().values()), workload))
+    tape, form = (passes.tapes[0], None) if passes.absorbed is None else (passes.absorbed[0], "absorbed")
+    return (*measured, prefill_is_decode(inventory, sum(tape.flops().values()), replace(workload, latent=form)))
 
 
 def _laws_of_decoder(fields: Fields, passes: Passes) -> list[Property]:
     """What is later changes nothing, and what was kept is as good as the text; encoder tokens are seen by all."""
     laws = [
-        earlier_unchanged(passes.full, passes.other, tells=_tells(fields, fields["vocab_size"])),
+        earlier_unchanged(passes.full, passes.other, tells=_tells(fields, fields["vocab_size"]), errors=passes.earlier),
         cached_equals_full(passes.errors),
     ]
+    if passes.absorbed is not None:
+        laws.append(Property(FORMS, float(np.max(passes.absorbed[1])), LAYER_ROUNDING))
     if passes.asked is not None:
         words = FEW if fields["encoder"] is None else source_words(fields)
         tells = _tells(fields, words) and is_seen(fields, "decoder", "cross_attention")

@@ -63,7 +63,7 @@ def test_nothing_differs_in_the_prefill_nor_in_the_step_after_it(passes):
 
 def test_the_totals_of_both_sides(passes):
     totals, _ = compare(MODEL.inventory, PREFILL, passes[0], phase="prefill")
-    assert [total.kind for total in totals] == [*KINDS, "buffers"]
+    assert [total.kind for total in totals] == [*KINDS, "buffers", "extra parameters"]
     # A layer: q and output 13·30 = 390 each, k and v 13·10 = 130 each, up and down 13·37 = 481 each, two norms 2·2·13;
     #   4·(780 + 260 + 962 + 52) + final norm 26 + table 19·13 = 247: 4·2,054 + 273 = 8,489.
     # Paths: a layer has 4 + 2 matrices and 4 norm vectors, and outside there are table, gain and bias: 4·10 + 3.

@@ -16,8 +16,17 @@ ATTENTION = {
     "out_bias": False,
     "qk_norm": None,
     "window": None,
+    "chunk": None,
     "scale": None,
     "softcap": None,
+    "v_dim": None,
+    "sinks": False,
+    "output_gate": None,
+    "gate_activation": "sigmoid",
+    "values_from_keys": False,
+    "v_norm": None,
+    "cache_of": None,
+    "keeps_kv_weights": False,
 }
 NORM = {"kind": "rmsnorm", "eps": 1e-6, "weight": True}
 ROPE = {"kind": "rope", "theta": 1e4, "rotary_dim": None}

@@ -230,7 +230,7 @@ def test_a_stored_table_of_sinusoids_that_is_a_buffer_is_no_parameter(small):
     model = small(positions={"kind": "sinusoidal", "stored": "buffer", "length": 50})
     result = verify(model)
     assert result.agrees
-    parameters, *_, buffers = result.phases[0].compared
+    parameters, _, _, buffers, _ = result.phases[0].compared
     assert parameters.recorded == costcalc.parameters(model).total
     assert buffers.stated == buffers.recorded == costcalc.parameters(model).buffers == 650
 
