@@ -18,7 +18,7 @@ def mixture(fields: Fields, x: Array, at: Scope) -> Array:
     """The chosen experts' outputs, weighed and added up, and those of a network that every token goes to.
 
     An expert multiplies the rows that are sent to it and no others. Shared experts: DeepSeekMoE (arXiv 2401.06066,
-    section 3.2), with a gate in Qwen2-MoE (2407.10671, section 2.2.2). x: (B, T, D) -> (B, T, D).
+    section 3.2), with a gate in Qwen2-MoE (2407.10671). x: (B, T, D) -> (B, T, D).
     """
     rows = x.reshape(-1, x.shape[-1])  # (B·T, D)
     weights, chosen = routed(fields, rows, at)  # (B·T, X) each
@@ -38,7 +38,7 @@ def sent(fields: Fields, rows: Array, weights: Array, chosen: Array, at: Scope) 
     rows: (B·T, D); weights, chosen: (B·T, X); result: (B·T, D).
     """
     run = of_kind(NETWORKS, fields["expert"]["kind"], "expert")
-    is_input = {"inputs": True, "outputs": False}[fields["router"]["weigh"]]
+    is_input = of_kind({"inputs": True, "outputs": False}, fields["router"]["weigh"], "weight of an expert")
     y = np.zeros_like(rows)  # (B·T, D)
     for expert in np.unique(chosen) if len(rows) else [0]:  # of no rows one expert: all of their weights are held
         row, slot = np.nonzero(chosen == expert)  # (r) each
@@ -100,7 +100,9 @@ def of_best_groups(how: Fields, liked: Array) -> Array:
     A group is as good as its best expert (DeepSeek-V2, arXiv 2405.04434, section 2.2.2), or with sigmoid scores as its
     two best together (V3, 2412.19437, section 2.1.2).
     """
-    grouped = liked.reshape(len(liked), how["groups"], -1)  # (B·T, groups, experts of a group)
+    grouped = liked.reshape(
+        len(liked), how["groups"], liked.shape[-1] // how["groups"]
+    )  # (B·T, groups, experts of a group)
     best = 2 if how["scores"] == "sigmoid" else 1
     good = np.sort(grouped, axis=-1)[..., -best:].sum(axis=-1)  # (B·T, groups)
     taken = largest(good, how["groups_per_token"])  # (B·T, groups of a token)

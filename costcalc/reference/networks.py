@@ -22,7 +22,7 @@ def dense(fields: Fields, x: Array, at: Scope) -> Array:
 def gated(fields: Fields, x: Array, at: Scope) -> Array:
     """(activation(x W_gate) * x W_up) W_down (arXiv 2002.05202, equation 6), and a bias on each where a model has it.
 
-    gpt-oss (arXiv 2508.10925, section 2.2) bounds the gate from above and the other factor from both sides, and adds 1
+    gpt-oss (arXiv 2508.10925) bounds the gate from above and the other factor from both sides, and adds 1
     to that factor. x: (B, T, D) -> (B, T, D).
     """
     activation = of_kind(ACTIVATIONS, fields["activation"], "activation")

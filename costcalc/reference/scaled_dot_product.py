@@ -93,7 +93,7 @@ def attention_weights(
     """Scores q·k to weights that sum to 1 over the keys: scaled, capped, added to, masked, softmax. (..., T, S) all.
 
     sinks: one more score for each query, of no key, whose weight stands behind the others: (..., T, 1), and the result
-    is (..., T, S + 1) (gpt-oss; StreamingLLM, arXiv 2309.17453, section 3.2).
+    is (..., T, S + 1) (gpt-oss; StreamingLLM, arXiv 2309.17453).
     """
     scores = soft_cap(floats(scores) * scale, softcap)  # (..., T, S)
     if added is not None:

@@ -50,6 +50,24 @@ def test_parallel_sublayers_and_their_norms(parallel, result, names):
     assert asked == names
 
 
+@pytest.mark.parametrize(
+    ("norms", "result"),
+    [
+        ("pre", 8),  # 2 + 3·(2²) / 2
+        ("post", 25),  # (2 + 3·2 / 2)²
+        ("output", 20),  # 2 + (3·2)² / 2
+        ("sandwich", 74),  # 2 + (3·(2²))² / 2
+    ],
+)
+def test_what_a_sublayer_adds_is_scaled_last(norms, result):
+    assert NORM_PLACES[norms](TWO, lambda y: 3 * y, squares([]), "part", 0.5).item() == result
+
+
+@pytest.mark.parametrize(("parallel", "result"), [("one_norm", 18), ("two_norms", 78)])  # 2 + 32 / 2, 2 + 152 / 2
+def test_both_of_two_parallel_sublayers_are_scaled(parallel, result):
+    assert PARALLEL[parallel](TWO, lambda y: 3 * y, lambda y: 5 * y, squares([]), 0.5).item() == result
+
+
 # A whole layer of D=13 whose attention trebles and whose feed-forward takes the sine, with one gain a norm.
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 11, 13)).astype(np.float32)
@@ -144,6 +162,17 @@ def sandwich(x):
             {"parallel": "two_norms"},
             lambda x: x + 3 * n(x, "attention_norm") + np.sin(n(x, "feed_forward_norm")),
         ),
+        (
+            {"residual_scale": 0.3},
+            lambda x: (
+                0.3 * pre_feed_forward(0.3 * pre_attention(x) + 0.7 * x) + 0.7 * (0.3 * pre_attention(x) + 0.7 * x)
+            ),
+        ),
+        (
+            {"residual_scale": 0.3, "parallel": "one_norm"},
+            lambda x: x + 0.9 * n(x, "norm") + 0.3 * np.sin(n(x, "norm")),
+        ),
+        ({"residual_scale": 0.3, "attention_norm": False, "feed_forward": None}, lambda x: 1.9 * x),
         ({"feed_forward": None}, pre_attention),
         ({"attention": None}, pre_feed_forward),
     ],
@@ -191,6 +220,12 @@ def test_with_nobody_to_ask_only_the_weights_are_there(layer, norms):
     np.testing.assert_array_equal(result, layer(norms=norms)[0])
     assert places[1] == ("here.cross_attention", Sight(asks=False))
     assert here.tape.parameters["here.cross_attention_norm"] == (13, "trainable")
+
+
+def test_what_is_asked_is_scaled_too(layer):
+    alone = {"attention": None, "feed_forward": None, **ASKS}
+    result = layer(sight=Sight(asks=True), residual_scale=0.3, **alone)[0]
+    np.testing.assert_allclose(result, 0.7 * X + 0.3 * ASKED["pre"](X.astype(float)), rtol=2e-5, atol=1e-5)
 
 
 def test_the_norm_before_the_attention_may_be_left_out(layer):

@@ -181,11 +181,135 @@ def asking_cases():
     yield "decoder with types", small(embedding={"token_types": 2, "norm": "rmsnorm"})
 
 
+LATENT = {"kind": "latent", "heads": 3, "kv_rank": 11, "nope_dim": 5, "rope_dim": 2, "v_dim": 7}
+MIXTURE = {"kind": "mixture", "experts": 8, "experts_per_token": 3, "expert": {"kind": "gated", "d_ff": 17}}
+GATE_OF_VALUES = {"v_dim": 7, "output_gate": "per_channel"}
+LIMITED = {"kind": "gated", "limit": 0.5, "up_shift": 1.0, "activation": "quick_gelu"}
+
+
+def attention_cases():
+    """(name, written form) of what an attention may have beside heads, biases and a window."""
+    for chunk in (1, 5, 11, 12, 13, 1009):
+        yield f"chunk {chunk}", small(attention={"chunk": chunk}, positions="rope")
+    some = {
+        "values of 7": {"v_dim": 7},
+        "values of a head": {"v_dim": 5},
+        "sinks": {"sinks": True},
+        "values from keys": {"values_from_keys": True, "bias": True, "qk_norm": "per_head"},
+        "values from keys, normed": {"values_from_keys": True, "v_norm": {"kind": "rmsnorm", "weight": False}},
+        "values normed": {"v_norm": "rmsnorm", "v_dim": 7, "kv_heads": 3},
+        "values normed by the layer": {"v_norm": "layernorm"},
+        "gate per channel": GATE_OF_VALUES,
+        "gate per head": {"output_gate": "per_head", "bias": True, "sinks": True, "window": 5},
+    }
+    for name, attention in some.items():
+        yield name, small(attention=attention)
+        yield f"encoder with {name}", encoder(attention=attention)
+        if "window" not in attention:
+            yield f"pair with {name}", pair(asked=attention)
+    for activation in ACTIVATIONS:
+        yield f"gate {activation}", small(attention={"output_gate": "per_head", "gate_activation": activation})
+    for norm in NORMS:
+        yield f"each_head {norm}", small(attention={"qk_norm": {"kind": "each_head", "norm": NORMS[norm]}})
+    yield "pair each_head", pair(asked={"qk_norm": "each_head", "kv_heads": 1})
+    normed = {**CORE, "qk_norm": "per_head", "v_norm": "rmsnorm", "bias": True}
+    for reach in ({}, {"window": 5}, {"chunk": 5}):
+        makes = {"name": "makes", "attention": {**normed, **reach}, "positions": "rope"}
+        for keeps in (False, True):
+            reads = {"attention": {**normed, **reach, "cache_of": "makes", "keeps_kv_weights": keeps}}
+            layers = [
+                {"repeat": 2, "pattern": [makes, {"name": "other", "attention": CORE}, {"name": "reads", **reads}]}
+            ]
+            yield f"reads {reach} {keeps}", small(layers=layers, positions="rope")
+    yield "parallel, scaled", small(layer={"residual_scale": 0.3, "parallel": "two_norms"})
+    for norms in ("pre", "post", "output", "sandwich"):
+        yield f"{norms}, scaled", small(layer={"residual_scale": 0.3, "norms": norms})
+
+
+def latent_cases():
+    """(name, written form) of latent attention."""
+    for q_rank, bias, positions in product((None, 17), (False, True), ("rope", "none")):
+        attention = {**LATENT, "q_rank": q_rank, "bias": bias, "out_bias": not bias}
+        yield f"latent {q_rank} {bias} {positions}", latent(attention, positions=positions)
+    for norm in NORMS:
+        yield f"latent {norm}", latent({**LATENT, "q_rank": 17, "norm": NORMS[norm]})
+    yield "latent, one head", latent({**LATENT, "heads": 1})
+    yield "latent, scaled and capped", latent({**LATENT, "scale": 0.3, "softcap": 2.0})
+    yield "latent encoder", encoder(layer={"attention": LATENT}, positions="rope")
+    yield "latent pair", pair(layer={"attention": LATENT}, positions="rope")
+    layers = [{"attention": LATENT}, {"attention": {**CORE, "window": 5}}]
+    yield "latent and others", small(layers=layers, positions="rope")
+
+
+def latent(attention, **top):
+    """A small decoder with this attention."""
+    block = {"repeat": 2, "attention": attention, "feed_forward": {"d_ff": 37}}
+    return {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "positions": "rope", "layers": [block], **top}
+
+
+def mixed(router=(), **changes):
+    """A small decoder with a mixture."""
+    return {
+        **small(),
+        "layers": [{"repeat": 2, "attention": CORE, "feed_forward": {**MIXTURE, "router": dict(router), **changes}}],
+    }
+
+
+def mixture_cases():
+    """(name, written form) of mixtures of experts, and of what experts may have."""
+    for scores, normalize, weigh in product(
+        ("softmax", "sigmoid", "softmax_of_chosen"), (False, True), ("inputs", "outputs")
+    ):
+        yield f"{scores} {normalize} {weigh}", mixed({"scores": scores, "normalize": normalize, "weigh": weigh})
+        groups = {"scores": scores, "groups": 4, "groups_per_token": 2, "normalize": normalize, "weigh": weigh}
+        yield f"{scores} {normalize} {weigh} of groups", mixed(groups)
+    for correction, bias in product((False, "buffer", "frozen", "trainable"), (False, True)):
+        some = {"correction": correction, "bias": bias, "scale": 2.5}
+        yield f"correction {correction} {bias}", mixed(some)
+    for kind, bias in product(("dense", "gated"), (False, True)):
+        one, other = ({"kind": kind, "d_ff": 17, "bias": bias}, {"kind": kind, "d_ff": 41, "bias": not bias})
+        yield f"experts {kind} {bias}", mixed(expert=one)
+        for gate in (False, True):
+            yield f"experts {kind} {bias}, shared {gate}", mixed(expert=one, shared=other, shared_gate=gate)
+    for count in (1, 7, 8):
+        yield f"{count} of 8 experts", mixed(experts_per_token=count)
+    yield "one expert", mixed(experts=1, experts_per_token=1)
+    yield "experts are handed all", mixed(dispatch="all", router={"weigh": "inputs", "scores": "sigmoid"})
+    yield "limited experts", mixed(expert={**LIMITED, "d_ff": 17, "bias": True})
+    yield "limited", small(feed_forward=LIMITED)
+    for norms in ("pre", "post", "output", "sandwich"):
+        yield f"experts {norms}", {**mixed(), "norm": "layernorm", "block": {"norms": norms}}
+    yield "experts beside attention", {**mixed(), "block": {"parallel": "one_norm"}}
+    yield "encoder of experts", encoder(layer={"feed_forward": MIXTURE})
+    yield "pair of experts", pair(layer={"feed_forward": {**MIXTURE, "shared": {"d_ff": 41}}})
+    yield "experts that layers share", encoder(layer={"feed_forward": MIXTURE, "share_weights": True})
+    layers = [
+        {"attention": CORE, "feed_forward": {"d_ff": 37}},
+        {"repeat": 2, "attention": CORE, "feed_forward": MIXTURE},
+    ]
+    yield "dense first", small(layers=layers)
+
+
+def further_cases():
+    """(name, written form) of decoders with modules that predict further tokens."""
+    plain = {"attention": {**CORE, "bias": True}, "feed_forward": {"d_ff": 37}}
+    for own_tables, norm in product((False, True), ("rmsnorm", "layernorm")):
+        module = {"own_tables": own_tables, "norm": norm, "layer": plain}
+        yield f"further {own_tables} {norm}", small(multi_token=module, not_counted=["vision tower"])
+    correction = {**MIXTURE, "router": {"correction": "buffer"}, "shared": {"d_ff": 41}}
+    module = {"repeat": 2, "own_tables": True, "layer": {"attention": LATENT, "feed_forward": correction}}
+    yield "further, latent", latent(LATENT, multi_token=module)
+
+
 def cases():
     """(name, written form) of every case."""
     yield from encoder_cases()
     yield from pair_cases()
     yield from asking_cases()
+    yield from attention_cases()
+    yield from latent_cases()
+    yield from mixture_cases()
+    yield from further_cases()
     for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
         yield f"{norms} {norm}", small(norm=NORMS[norm], layer={"norms": norms})
     for parallel, norm in product(("one_norm", "two_norms"), NORMS):
@@ -281,7 +405,8 @@ def passed(fields, *workloads):
         new = TEXT[: workload.batch, request.past : request.past + workload.new_tokens]
         tapes.append(Tape(ARENA))
         more = {} if request.past else given(fields, workload)
-        forward(fields, new, tape=tapes[-1], request=request, logits=workload.logits, **more)
+        some = {"logits": workload.logits, "latent": workload.latent}
+        forward(fields, new, tape=tapes[-1], request=request, **some, **more)
     return tapes
 
 
@@ -321,9 +446,9 @@ def check_recorded(arch, workload, tape):
     totals, found = compare(arch.inventory, workload, tape, phase="phase")
     assert found == []
     assert [total.stated for total in totals] == [total.recorded for total in totals]
-    parameters, flops, cached, buffers = (total.recorded for total in totals)
-    assert parameters == costcalc.parameters(arch).total
-    assert buffers == costcalc.parameters(arch).buffers
+    parameters, flops, cached, buffers, extra = (total.recorded for total in totals)
+    held = costcalc.parameters(arch)
+    assert (parameters, buffers, extra) == (held.total, held.buffers, held.extra)
     assert flops == costcalc.flops(arch, workload).forward
     context, memory = workload.past_tokens + workload.new_tokens, workload.memory_tokens
     cache = costcalc.kv_cache(arch, context, batch=workload.batch, memory_tokens=memory)
@@ -333,6 +458,29 @@ def check_recorded(arch, workload, tape):
 
 
 CACHES = ("kv", "cross")
+
+
+@pytest.mark.parametrize("form", ["expanded", "absorbed"])
+@pytest.mark.parametrize("case", [case for case in CASES if "latent" in case])
+def test_both_forms_of_latent_attention_are_stated(case, form):
+    arch = model(case)
+    workloads = [replace(workload, latent=form) for workload in phases(arch)]
+    for workload, tape in zip(workloads, passed(arch.model_dump(), *workloads), strict=True):
+        check_recorded(arch, workload, tape)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 7, 11, 12, 1009])
+@pytest.mark.parametrize(("past", "new"), [(0, 11), (4, 7), (10, 1), (11, 1), (12, 1), (3, 13)])
+def test_chunks_that_end_before_behind_and_within_the_text(chunk, past, new):
+    local = {"attention": {**CORE, "chunk": chunk}, "feed_forward": {"d_ff": 37}}
+    arch = costcalc.load(small(positions="rope", layers=[{"repeat": 2, "pattern": [local, {"attention": CORE}]}]))
+    workload = Workload(batch=3, new_tokens=new, past_tokens=past)
+    (tape,) = passed(arch.model_dump(), workload)
+    assert faults(arch, workload, tape) == []
+    # 2·N·H·B·P, and 2·K·H·B numbers for each token that is held, one of two arrays
+    pairs = sum(key // chunk == (past + i) // chunk for i in range(new) for key in range(past + 1 + i))
+    assert tape.flops()["decoder.layers.0.attention.scores"] == 2 * 30 * 3 * pairs
+    assert tape.cached["decoder.layers.2.attention.k_cache"] == 10 * 3 * min(past + new, chunk)
 
 
 @pytest.mark.parametrize("window", [1, 2, 10, 11, 12, 13, 1009])
@@ -408,10 +556,11 @@ REMARKS = {
     ("Architecture", "source"),
     ("Architecture", "published_parameters"),
     ("Architecture", "context_length"),
-    ("Block", "name"),
+    ("Architecture", "not_counted"),
+    ("Mixture", "dispatch"),
 }
-"""Fields that only tell a reader something."""
-NUMBER = "a number"
+"""Fields that only tell a reader something, or how kernels are called."""
+NUMBER, WORD = "a number", "a word"
 
 
 def choices(annotation):
@@ -430,6 +579,8 @@ def choices(annotation):
         yield from (True, False)
     elif annotation in (int, float):
         yield NUMBER
+    elif annotation is str:
+        yield WORD
     elif origin is None and isinstance(annotation, type) and issubclass(annotation, Component):
         yield annotation
     else:
@@ -466,7 +617,8 @@ def said(component):
                 yield from said(held)
             else:
                 is_number = isinstance(held, int | float) and not isinstance(held, bool)
-                yield type(component).__name__, field, NUMBER if is_number else held
+                is_word = isinstance(held, str) and (type(component).__name__, field, WORD) in everything_offered()
+                yield type(component).__name__, field, NUMBER if is_number else WORD if is_word else held
 
 
 class Noted(dict):
@@ -540,6 +692,9 @@ ALL = {
     "RMSNorm": ("sandwich rms", r".*norm", True),
     "PerHeadNorm": ("per_head layer", r".*\.[qk]_norm(_bias)?", True),
     "ProjectionNorm": ("projection layer", r".*\.[qk]_norm(_bias)?", True),
+    "EachHeadNorm": ("each_head layer", r".*\.[qk]_norm(_bias)?", True),
+    "Latent": ("latent 17 True rope", r"decoder\.layers\.\d\.attention\..*", True),
+    "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
     "NoPositions": ("no positions", r".*(position|rope|rotary|sinus).*", False),
     "LearnedPositions": ("learned", r"decoder\.positions", True),
     "SinusoidalPositions": ("sinusoidal frozen", r"decoder\.positions", True),
@@ -628,6 +783,7 @@ def test_a_field_that_is_not_read_is_found(monkeypatch):
 
 
 LAYER = ("decoder", "layers", 0)
+MIXED = (*LAYER, "feed_forward")
 
 
 @pytest.mark.parametrize(
@@ -644,6 +800,14 @@ LAYER = ("decoder", "layers", 0)
         ("rope None", LAYER, "norms", "placement of norms"),
         ("rope None", LAYER, "parallel", "parallel block"),
         ("per_head rms", (*LAYER, "attention", "qk_norm"), "kind", "QK-norm"),
+        ("gate per head", (*LAYER, "attention"), "output_gate", "output gate"),
+        ("gate per head", (*LAYER, "attention"), "gate_activation", "activation"),
+        ("latent 17 True rope", (*LAYER, "positions"), "kind", "positions"),
+        ("latent rms", (*LAYER, "attention", "norm"), "kind", "norm"),
+        ("experts gated True", (*MIXED, "expert"), "kind", "expert"),
+        ("experts gated True, shared True", (*MIXED, "shared"), "kind", "shared expert"),
+        ("experts gated True", (*MIXED, "router"), "scores", "scores of a router"),
+        ("experts gated True", (*MIXED, "router"), "weigh", "weight of an expert"),
     ],
 )
 def test_a_kind_without_a_forward_pass_is_an_error(case, where, key, what):

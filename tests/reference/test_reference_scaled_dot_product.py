@@ -95,6 +95,20 @@ def test_who_sees_whom(queries, keys, window, causal):
         assert sliced.tolist() == expected[t]
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 5, 7, 11, 97])
+@pytest.mark.parametrize(("queries", "keys"), [(11, 11), (7, 11), (1, 11), (1, 1)])
+def test_chunks_begin_at_multiples_of_their_length(queries, keys, chunk):
+    """Of chunks of five of 11 keys the third has one token; causal, position 7 sees 5, 6 and 7."""
+    for causal in (True, False):
+        seen = visible(queries, keys, causal=causal, chunk=chunk)
+        for t, s in np.ndindex(queries, keys):
+            place = keys - queries + t
+            assert seen[t, s] == (s // chunk == place // chunk and (s <= place or not causal))
+    q, k = RNG.normal(size=(queries, 5)), RNG.normal(size=(keys, 5))
+    _, weights = attention(q, k, k, causal=True, chunk=chunk)
+    np.testing.assert_array_equal(weights > 0, visible(queries, keys, causal=True, chunk=chunk))
+
+
 @pytest.mark.parametrize(("queries", "keys"), [(7, 11), (11, 7), (1, 1)])
 def test_everyone_sees_everyone_unless_said_otherwise(queries, keys):
     assert visible(queries, keys).tolist() == [[True] * keys] * queries
@@ -107,6 +121,9 @@ def test_everyone_sees_everyone_unless_said_otherwise(queries, keys):
         (8, 7, {"causal": True}, "8 queries cannot be the last of 7 positions"),
         (8, 7, {"window": 3}, "8 queries cannot be the last of 7 positions"),
         (7, 11, {"window": 0}, "a window is a whole number of at least 1: 0"),
+        (8, 7, {"chunk": 3}, "8 queries cannot be the last of 7 positions"),
+        (7, 11, {"causal": True, "chunk": 0}, "a chunk is a whole number of at least 1: 0"),
+        (7, 11, {"chunk": 2.5}, "a chunk is a whole number of at least 1: 2.5"),
         (
             7,
             11,

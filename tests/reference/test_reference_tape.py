@@ -219,3 +219,69 @@ def test_a_parameter_has_the_role_it_is_given(place):
     here = place({"bias": BIAS})
     here.parameter("bias", 37, role="buffer")
     assert here.tape.parameters == {"here.bias": (37, "buffer")}
+
+
+# Equal parts, such as experts: five networks of 13·37 and a bias of 37.
+STACK, BIASES = RNG.normal(size=(5, 13, 37)), RNG.normal(size=(5, 37))
+
+
+def test_equal_parts_are_written_down_as_one_array(place):
+    here = place({"experts.up": STACK, "experts.up_bias": BIASES})
+    for index in (3, 0, 3):
+        y = here.under("experts").one_of(index, 5).linear("up", X[:, :7], 37, bias=True)
+        np.testing.assert_allclose(y, X[:, :7].astype(float) @ STACK[index] + BIASES[index], rtol=1e-4, atol=1e-5)
+    assert here.tape.parameters == {
+        "here.experts.up": (5 * 481, "trainable"),
+        "here.experts.up_bias": (185, "trainable"),
+    }
+    assert here.tape.products == {"here.experts.up": [Product(1, 21, 13, 37)] * 3}
+    assert here.tape.of == {"here.experts.up": "here.experts.up"}
+
+
+def test_parts_of_parts(place):
+    """Expert 2 of 5 in module 1 of 3 is number 7 of 15."""
+    inner = place({}).one_of(1, 3).under("experts").one_of(2, 5)
+    assert (inner.member.index, inner.member.count) == (7, 15)
+
+
+def test_parts_that_differ_are_no_equal_parts():
+    here = Scope(Tape(Arena(13 * 37, deviation=0.3)), "here")
+    here.one_of(0, 5).linear("up", X, 37, bias=False)
+    with pytest.raises(ValueError, match=r"^here\.up is shared by parts that differ, or that come before it$"):
+        here.one_of(1, 5).linear("up", X, 36, bias=False)
+    with pytest.raises(ValueError, match=r"^here\.up is allocated twice in one pass$"):
+        here.linear("up", X, 37, bias=False)
+
+
+def test_equal_parts_of_a_place_that_is_lent_its_parameters(place):
+    lender = place({"experts.up": STACK})
+    again = Scope(lender.tape, "again", lender="here")
+    first = lender.under("experts").one_of(2, 5).linear("up", X, 37, bias=False)
+    second = again.under("experts").one_of(2, 5).linear("up", X, 37, bias=False)
+    np.testing.assert_array_equal(first, second)
+    assert lender.tape.parameters == {"here.experts.up": (5 * 481, "trainable")}
+    assert set(lender.tape.products) == {"here.experts.up", "again.experts.up"}
+
+
+@pytest.mark.parametrize("held", [1, 2, 5, 11, 14, 15, 97])
+def test_heads_meet_their_own_columns_from_either_side(held):
+    """Three heads of five columns of 13: B=2, T=7."""
+    arena = Arena(13 * held, deviation=0.3)
+    here = Scope(Tape(arena), "here")
+    columns = arena.matrix("here.up", 13, 15)
+    whole = np.tile(columns, 15)[:, :15].reshape(13, 3, 5)
+    x, y = (RNG.normal(size=(2, 3, 7, inner)).astype(np.float32) for inner in (13, 5))
+    there = here.by_head("up", x, 5, width=5, back=False)
+    np.testing.assert_allclose(there, np.einsum("bnti,inw->bntw", x, whole), rtol=1e-4, atol=1e-5)
+    here.tape.parameters.clear()
+    np.testing.assert_allclose(
+        here.by_head("up", y, 13, width=5, back=True), np.einsum("bntw,inw->bnti", y, whole), rtol=1e-4, atol=1e-5
+    )
+    assert here.tape.parameters == {"here.up": (13 * 15, "trainable")}
+    assert here.tape.products == {"here.up": [Product(3, 14, 13, 5), Product(3, 14, 5, 13)]}
+    assert here.tape.of == {"here.up": "here.up"}
+
+
+def test_heads_in_float64_are_refused(place):
+    with pytest.raises(TypeError, match=r"^here\.up: float64 in a pass of float32$"):
+        place({"up": W[:, :15]}).by_head("up", np.ones((2, 3, 7, 13)), 5, width=5, back=False)

@@ -76,6 +76,39 @@ def test_a_table_has_the_rows_that_fit(rows, width, held):
     assert ARENA.table("head", rows, width).shape == (held, width)
 
 
+def test_equal_parts_have_views_of_their_own():
+    parts = [ARENA.one_of(index, 7) for index in range(7)]
+    matrices = [part.matrix("experts.up", 13, 37) for part in parts]
+    assert all(np.shares_memory(matrix, ARENA.numbers) for matrix in matrices)
+    assert len({matrix.tobytes() for matrix in matrices}) == 7
+    np.testing.assert_array_equal(ARENA.one_of(3, 7).matrix("experts.up", 13, 37), matrices[3])
+    assert all((part.gain("norm", 13) != ARENA.gain("norm", 13)).any() for part in parts)
+    np.testing.assert_array_equal(
+        ARENA.matrix("experts.up", 13, 37), Arena(481, deviation=0.3).matrix("experts.up", 13, 37)
+    )
+
+
+STACKED = {
+    "here.up": np.arange(5 * 13 * 37, dtype=np.float32).reshape(5, 13, 37),
+    "here.bias": np.eye(5, dtype=np.float32),
+}
+
+
+def test_equal_parts_of_given_arrays_lie_behind_one_another():
+    for index in range(5):
+        part = Given(STACKED).one_of(index, 5)
+        np.testing.assert_array_equal(part.matrix("here.up", 13, 37), STACKED["here.up"][index])
+        assert part.array("here.bias", (5,)).tolist() == [float(index == number) for number in range(5)]
+
+
+@pytest.mark.parametrize(("count", "shape"), [(7, (13, 37)), (5, (37, 13))])
+def test_parts_of_another_number_or_shape_are_refused(count, shape):
+    with pytest.raises(ValueError, match=r"^here\.up is \(5, 13, 37\), the pass wants "):
+        Given(STACKED).one_of(0, count).matrix("here.up", *shape)
+    with pytest.raises(ValueError, match=r"^here\.up is \(5, 13, 37\), the pass wants \(13, 37\)$"):
+        Given(STACKED).matrix("here.up", 13, 37)
+
+
 GIVEN = Given({"here.q": np.ones((13, 37), np.float32), "here.norm": np.ones(13, np.float32)})
 
 
