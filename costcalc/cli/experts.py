@@ -47,7 +47,7 @@ def run(
 ) -> None:
     """Mixtures of experts: total and active parameters, and the distinct experts that a batch is expected to read.
 
-    Counts are exact; E·(1 - (1 - X/E)^B) distinct experts are an estimate, of tokens that choose alike and
+    Counts are exact; E (1 - (1 - X/E)^B) distinct experts are an estimate, of tokens that choose alike and
     independently.
     """
     del version, debug

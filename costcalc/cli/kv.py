@@ -189,7 +189,8 @@ def _by_layers(name: str, each: Held) -> Table | None:
         group = group_of(record.path, depths)
         if group is not None:
             held[group].append(record)
-    if len({tuple(_shape(record) for record in records) for records in held.values()}) <= 1:
+    held = {group: records for group, records in held.items() if not group.startswith("encoder.")}
+    if len({tuple(map(_shape, records)) for records in held.values()}) <= 1:
         return None
     all_of = sum(record.elements(now) for records in held.values() for record in records)
     rows = []

@@ -75,7 +75,17 @@ def _refusal(error: ValidationError, data: object, origin: Origin) -> CostcalcEr
     problem = min(problems, key=lambda each: each.urgency)
     what, hint = _explained(problem)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return origin.refusal(f"{what}{more}", hint, written_paths(problem.where))
+    paths = list(written_paths(problem.where))
+    if problem.detail["type"] == "union_tag_invalid":
+        paths = [*_where_the_kind_is(paths, origin), *paths]
+    return origin.refusal(f"{what}{more}", hint, paths)
+
+
+def _where_the_kind_is(paths: list[Where], origin: Origin) -> list[Where]:
+    """Of a component that a layer and the defaults below it write together: the key `kind`, or the bare word."""
+    inside = {mark[:-1] for mark in origin.marks}
+    said = [(*path, "kind") if path in inside else path for path in paths]
+    return [path for path in said if path in origin.marks]
 
 
 def _problem(detail: ErrorDetails, spelled: object) -> _Problem:

@@ -97,6 +97,7 @@ MODES = {
     "kv": ["MODEL", "MODEL OTHER --context 7 --batch 2"],
     "attention": ["MODEL", "MODEL OTHER --contexts 5,7", "MODEL --explain"],
     "train": ["MODEL --tokens 77", "MODEL OTHER --tokens 77 --seq-len 5", "MODEL --tokens 77 --explain"],
+    "experts": ["MODEL", "MODEL OTHER --batch 5", "MODEL --explain"],
     "weights": ["MODEL", "MODEL OTHER --bits 3.5 --memory 80MB", "MODEL --explain"],
     "fits": ["MODEL --memory 1MB", "MODEL OTHER --blocks 7 --context 7", "MODEL --memory 1MB --explain"],
     "explain": ["MODEL", "MODEL kv_cache palm"],

@@ -58,7 +58,7 @@ BOTH_REFUSE = {
     "unknown attention key": _with(layers=[{"attention": {**LAYER["attention"], "head": 5}}]),
     "unknown stack key": _with(layers=..., decoder={"layers": [LAYER], "blocks": {}}),
     "unknown kind": _with(norm="batchnorm"),
-    "unknown kind of attention": _with(layers=[{**LAYER, "attention": "latent"}]),
+    "unknown kind of attention": _with(layers=[{**LAYER, "attention": "latents"}]),
     "unknown kind of feed_forward": _with(layers=[{**LAYER, "feed_forward": "swiglu"}]),
     "unknown kind of qk_norm": _with(layers=[{"attention": {**LAYER["attention"], "qk_norm": "perhead"}}]),
     "unknown kind below": _with(positions={"kind": "rotary"}),

@@ -180,7 +180,7 @@ def test_no_layers(write, refusal):
             "unknown kind 'rotary' of decoder.positions",
             "did you mean `rope`?",
         ),
-        ("kind: rope", "kind: Rope", "positions", "unknown kind 'Rope' of decoder.positions", "did you mean `rope`?"),
+        ("kind: rope", "kind: Rope", "kind: Rope", "unknown kind 'Rope' of decoder.positions", "did you mean `rope`?"),
         (
             "norm: rmsnorm",
             "norm: rms_norm",
@@ -191,16 +191,16 @@ def test_no_layers(write, refusal):
         (
             "kind: gated",
             "kind: swiglu",
-            "feed_forward",
+            "kind: swiglu",
             f"unknown kind 'swiglu' of {FIRST}.feed_forward",
             "did you mean `gated`?",
         ),
         (
             "heads: 6",
-            "kind: latent, heads: 6",
-            "kind: latent",
-            f"unknown kind 'latent' of {FIRST}.attention",
-            "one of: grouped_query",
+            "kind: latents, heads: 6",
+            "kind: latents",
+            f"unknown kind 'latents' of {FIRST}.attention",
+            "did you mean `latent`?",
         ),
         (
             "heads: 6",
@@ -666,8 +666,8 @@ def test_urgency_beats_the_order_in_which_things_are_found(refusal):
     assert refusal(data).what.startswith("unknown kind 'gatd'")
     del data["vocab_size"], layer["feed_forward"]["kind"]
     assert refusal(data).what.startswith("unknown key `hads`")
-    layer["attention"]["kind"] = "latent"
-    assert refusal(data).what.startswith("unknown kind 'latent'")
+    layer["attention"]["kind"] = "latents"
+    assert refusal(data).what.startswith("unknown kind 'latents'")
     layer["attention"] = {"heads": "x"}
     assert refusal(data).what.startswith("decoder.layers[0].attention.heads must be ")
 
@@ -712,6 +712,6 @@ def test_keys_that_are_no_text(refusal):
 
 
 def test_a_head_of_no_kind_there_is(changed):
-    error = changed("d_model: 13", "d_model: 13\nhead: {kind: classifier}", "head")
+    error = changed("d_model: 13", "d_model: 13\nhead: {kind: classifier}", "kind: classifier")
     assert error.what == "unknown kind 'classifier' of head"
     assert error.hint == "one of: vocabulary, none"

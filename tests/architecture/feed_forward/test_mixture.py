@@ -1,0 +1,150 @@
+"""Mixtures of experts: router, experts, shared expert; what a token uses; Mixtral's published sizes."""
+
+import pytest
+
+from costcalc.architecture.component import RuleError
+from costcalc.architecture.feed_forward import Dense, Gated, Mixture
+from costcalc.architecture.feed_forward.mixture import Router
+from costcalc.architecture.places import DECODER, SOURCE, At
+from costcalc.inventory import Matmul, Memory, Routed, Tokens, Weight, Workload
+
+AT = At("decoder.layers.feed_forward", times=3)
+ROWS, ROUTED = {"B·T": Tokens()}, {"B·T·X": Routed(Tokens(), 2)}
+SMALL = Mixture(experts=7, experts_per_token=2, expert=Gated(d_ff=11))
+
+
+def path(name):
+    return f"decoder.layers.feed_forward.{name}"
+
+
+def linear(name, axes, rows=ROWS):
+    return [Weight(path(name), axes, 3), Matmul(path(name), {**rows, **axes}, 3, path(name))]
+
+
+def expert(name, axes, *, x=2):
+    held = Weight(path(name), {"E": 7, **axes}, 3, used={"E": x})
+    return [held, Matmul(path(name), {"B·T·X": Routed(Tokens(), x), **axes}, 3, path(name))]
+
+
+def records(mixture, stream=DECODER):
+    return list(mixture.records(AT, 13, stream))
+
+
+def changed(**fields):
+    return SMALL.model_copy(update=fields)
+
+
+def test_a_router_and_the_experts():
+    assert records(SMALL) == [
+        *linear("router", {"D": 13, "E": 7}),
+        *expert("experts.gate", {"D": 13, "F": 11}),
+        *expert("experts.up", {"D": 13, "F": 11}),
+        *expert("experts.down", {"F": 11, "D": 13}),
+    ]
+
+
+def test_a_shared_expert_and_its_gate():
+    shared = records(changed(shared=Dense(d_ff=5, bias=True), shared_gate=True))[len(records(SMALL)) :]
+    assert shared == [
+        *linear("shared.up", {"D": 13, "F": 5}),
+        Weight(path("shared.up_bias"), {"F": 5}, 3),
+        *linear("shared.down", {"F": 5, "D": 13}),
+        Weight(path("shared.down_bias"), {"D": 13}, 3),
+        *linear("shared_gate", {"D": 13, "one": 1}),
+    ]
+
+
+def test_experts_may_have_biases_of_which_a_token_uses_some():
+    """gpt-oss: each expert has its own."""
+    held = [r for r in records(changed(expert=Gated(d_ff=11, bias=True))) if r.path.endswith("_bias")]
+    assert held == [
+        Weight(path("experts.gate_bias"), {"E": 7, "F": 11}, 3, used={"E": 2}),
+        Weight(path("experts.up_bias"), {"E": 7, "F": 11}, 3, used={"E": 2}),
+        Weight(path("experts.down_bias"), {"E": 7, "D": 13}, 3, used={"E": 2}),
+    ]
+    assert [r.used_parameters for r in held] == [3 * 2 * 11, 3 * 2 * 11, 3 * 2 * 13]
+
+
+@pytest.mark.parametrize("role", ["buffer", "frozen", "trainable"])
+def test_a_correction_has_a_number_an_expert(role):
+    [correction] = [r for r in records(changed(router=Router(correction=role))) if "correction" in r.path]
+    assert correction == Weight(path("router_correction"), {"E": 7}, 3, role)
+
+
+def test_a_router_may_have_a_bias():
+    [bias] = [r for r in records(changed(router=Router(bias=True))) if r.path.endswith("_bias")]
+    assert bias == Weight(path("router_bias"), {"E": 7}, 3)
+
+
+def flops(mixture, **workload):
+    return sum(r.flops(Workload(**workload)) for r in records(mixture) if type(r) is Matmul)
+
+
+def test_only_the_chosen_experts_are_multiplied():
+    # 3 layers, 5·11 tokens: the router 13·7 = 91, 2 experts of 3·13·11 = 429
+    assert flops(SMALL, batch=5, new_tokens=11) == 2 * 3 * 55 * (91 + 2 * 429) == 313_170
+    assert flops(changed(experts_per_token=7), batch=5, new_tokens=11) == 2 * 3 * 55 * (91 + 7 * 429)
+
+
+@pytest.mark.parametrize(("counting", "experts"), [("attended", 2), ("rectangle", 7)])
+def test_a_class_may_hand_every_expert_to_its_kernel(counting, experts):
+    """`Llama4TextExperts` multiplies all, those not chosen with zeros."""
+    handed = changed(dispatch="all")
+    assert flops(handed, new_tokens=11, counting=counting) == 2 * 3 * 11 * (91 + experts * 429)
+    assert flops(SMALL, new_tokens=11, counting=counting) == 2 * 3 * 11 * (91 + 2 * 429)
+
+
+def test_an_encoder_of_a_pair_routes_its_own_rows():
+    made = [r for r in records(SMALL, SOURCE) if type(r) is Matmul]
+    assert [next(iter(r.axes)) for r in made] == ["B·M", "B·M·X", "B·M·X", "B·M·X"]
+    assert made[1].axes["B·M·X"] == Routed(Memory(once=True), 2)
+
+
+def test_mixtral():
+    """arXiv 2401.04088, table 1: 8 experts of 14,336, of which 2: 1,409,286,144 a layer, 352,321,536 active."""
+    mixtral = Mixture(experts=8, experts_per_token=2, expert=Gated(d_ff=14336))
+    held = [r for r in mixtral.records(At("m"), 4096, DECODER) if type(r) is Weight]
+    assert sum(r.parameters for r in held) == 8 * 3 * 4096 * 14336 + 8 * 4096
+    assert sum(r.used_parameters for r in held) == 2 * 3 * 4096 * 14336 + 8 * 4096
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"experts_per_token": 8}, "8 of 7 experts: no more are there"),
+        ({"shared_gate": True}, "`shared_gate` belongs to a `shared` expert"),
+        ({"router": Router(groups=3)}, "experts 7 are no multiple of 3 groups"),
+        ({"router": Router(groups=7)}, "2 experts of a token: its 1 groups have 1"),
+    ],
+)
+def test_what_a_mixture_cannot_be(fields, message):
+    with pytest.raises(RuleError) as caught:
+        changed(**fields).check(("feed_forward",), 13)
+    assert (str(caught.value), caught.value.where) == (message, ("feed_forward",))
+
+
+def test_no_more_groups_are_used_than_there_are():
+    with pytest.raises(RuleError) as caught:
+        changed(experts=6, router=Router(groups=2, groups_per_token=3)).check(("feed_forward",), 13)
+    assert (str(caught.value), caught.value.where) == (
+        "3 of 2 groups: no more are there",
+        ("feed_forward", "router"),
+    )
+
+
+def test_what_a_reader_is_told():
+    assert SMALL.summary() == "2 of 7 experts (gated silu, 11 wide)"
+    assert changed(shared=Dense(d_ff=5)).summary().endswith(", one shared (dense gelu, 5 wide)")
+
+
+@pytest.mark.parametrize("form", ["a word", "a mapping"])
+def test_the_written_form_of_an_expert(made, form):
+    expert = "gated" if form == "a word" else {"kind": "gated"}
+    written = {"kind": "mixture", "experts": 7, "experts_per_token": 2}
+    if form == "a word":
+        layers = [{"feed_forward": {**written, "expert": {"d_ff": 11}, "shared": {"d_ff": 5}}}]
+        mixture = made(layers=layers).decoder.layers[0].feed_forward
+        assert (mixture.expert, mixture.shared) == (Dense(d_ff=11), Dense(d_ff=5))  # as of any feed-forward network
+    else:
+        layers = [{"feed_forward": {**written, "expert": {**expert, "d_ff": 11}}}]
+        assert made(layers=layers).decoder.layers[0].feed_forward == SMALL
