@@ -42,6 +42,15 @@ PUBLISHED = {
     "mpt-7b": 6_649_286_656,
     "falcon-7b": 6_921_720_704,
     "falcon-rw-1b": 1_311_625_216,
+    "command-r7b": 8_028_033_024,
+    "falcon-40b": 41_303_293_952,
+    "gemma-3-1b": 999_885_952,
+    "gemma-3-4b": 3_880_263_168,
+    "gemma-3-12b": 11_766_034_176,
+    "gemma-3-27b": 27_009_346_304,
+    "gpt-neox-20b": 20_554_567_680,
+    "olmo-2-7b": 7_298_617_344,
+    "palm-540b": "540.35B",
 }
 # The paper (arXiv 1706.03762, table 3) prints 65M and 213M; with its 37,000 tokens (section 5.1) they come to these.
 OTHERWISE = {"transformer-base": ("65M", 63_045_632), "transformer-big": ("213M", 214_171_648)}
@@ -67,6 +76,11 @@ SHAPES = {
     "gemma-2-9b": (42, 3584, 16, 8, 256, 14336, 256000, 8192, True),
     "phi-2": (32, 2560, 32, 32, 80, 10240, 51200, 2048, False),
 }
+# In tests/sources/test_by_layer_presets.py.
+BY_LAYER = {
+    *(f"gemma-3-{size}" for size in ("1b", "4b", "12b", "27b")),
+    *("command-r7b", "falcon-7b", "falcon-40b", "gpt-neox-20b", "olmo-2-7b", "palm-540b"),
+}
 
 
 def test_every_preset_is_held_to_a_figure():
@@ -75,9 +89,10 @@ def test_every_preset_is_held_to_a_figure():
 
 
 def test_every_preset_that_was_a_decoder_from_the_start_has_its_shape():
-    """Those of the encoders and pairs are compared with their config.json, in files of their own."""
+    """Those of later ones are compared with their config.json, in files of their own."""
     decoders = {name for name in preset_names() if load(name).family == "decoder-only"}
-    assert decoders - set(SHAPES) == {"bloom-560m", "mpt-7b", "falcon-7b", "falcon-rw-1b"}
+    later = {"bloom-560m", "mpt-7b", "falcon-rw-1b"} | BY_LAYER
+    assert decoders - set(SHAPES) == later
 
 
 def test_the_2017_transformer_worked_out():

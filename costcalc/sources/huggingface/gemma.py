@@ -86,14 +86,15 @@ def _with_windows(
     width_per_head(config)  # the class insists that it divides, although head_dim is free
     bias, window = config.flag("attention_bias"), config.size_or_none("sliding_window")
     config.expect("use_sliding_window", None, True)  # engines differ on whether it beats the size in this family
+    head_dim, divisor = config.size("head_dim"), config.number("query_pre_attn_scalar")
     core = {
-        "scale": config.number("query_pre_attn_scalar") ** -0.5,
+        "scale": None if divisor == head_dim else divisor**-0.5,
         "softcap": config.number_or_none("attn_logit_softcapping"),
     }
     written = llama_like(
         config,
         kv_heads=config.size("num_key_value_heads"),
-        head_dim=config.size("head_dim"),
+        head_dim=head_dim,
         windows=windows_by_type(config, types, window, why_none="`sliding_window` is null"),
         attention={"bias": bias, "out_bias": bias, **core, **(attention or {})},
         activation="hidden_activation",
