@@ -260,5 +260,5 @@ def test_absorbed_logits_are_expanded_ones_in_prefill_and_steps(parts):
 
 
 def test_another_form_is_refused():
-    with pytest.raises(ValueError, match='^latent attention is "expanded" or "absorbed", not \'folded\'$'):
+    with pytest.raises(ValueError, match=r"^latent attention is .expanded. or .absorbed., not .folded.$"):
         logits("folded", (11,))

@@ -20,9 +20,18 @@ Inputs = dict[str, torch.Tensor]
 
 BATCH, TOKENS, SOURCE = 2, 13, 11
 
-NORMS = ("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f")
+NORMS = ("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f", "ln_attn", "ln_mlp")
 TABLES = (
-    *("embed_tokens", "embed_positions", "embed_in", "wte", "wpe", "shared", "word_embeddings", "tok_embeddings"),
+    *(
+        "embed_tokens",
+        "embed_positions",
+        "embed_in",
+        "wte",
+        "wpe",
+        "shared.weight",
+        "word_embeddings",
+        "tok_embeddings",
+    ),
     *("position_embeddings", "token_type_embeddings", "relative_attention_bias"),
 )
 KEY_BIASES = ("self_attn.k_proj.bias", "encoder_attn.k_proj.bias", "attention.self.key.bias", "attention.key.bias")
@@ -50,7 +59,7 @@ def build(config: Config, weights: Weights | None = None) -> Any:
     """The real class of a config, with `weights` in it."""
     raw = copy.deepcopy(config)  # the library writes into a dict it is handed
     settings = transformers.CONFIG_MAPPING[raw.pop("model_type")](**raw)
-    settings._attn_implementation = "eager"
+    settings._attn_implementation = settings._experts_implementation = "eager"
     model = getattr(transformers, config["architectures"][0])(settings).eval()
     model.tie_weights()
     if config["model_type"] == "t5" and config.get("tie_word_embeddings") is False:
@@ -100,7 +109,7 @@ def answer(model: Any, inputs: Inputs) -> torch.Tensor:
 def neutral(config: Config, name: str) -> float:
     """The value at which a parameter or buffer changes nothing: of a gain 1, or 0 where the class itself adds the 1."""
     gain = name.lower().endswith((*(f"{norm}.weight" for norm in NORMS), "layernorm_embedding.weight"))
-    return float(name.endswith("embed_scale") or (gain and config["model_type"] != "gemma2"))
+    return float(name.endswith("embed_scale") or (gain and config["model_type"] not in ("gemma2", "gemma3_text")))
 
 
 def cancels(config: Config, name: str) -> bool:
@@ -116,10 +125,14 @@ def drawn(config: Config, rng: np.random.Generator) -> Weights:
         if parameter.ndim == 2:  # GPT-2 stores its matrices as (in, out), everyone else as (out, in)
             inputs = 0 if config["model_type"] == "gpt2" and "transformer.h." in name else 1
             spread = 1.4 / math.sqrt(parameter.shape[inputs])
+        if parameter.ndim == 3:  # of all experts; two classes store them as (experts, in, out)
+            spread = 1.4 / math.sqrt(parameter.shape[1 if config["model_type"] in ("gpt_oss", "llama4_text") else 2])
         if any(table in name for table in TABLES) and parameter.ndim == 2:
             spread = 0.7
         if name.endswith("Attention.q.weight"):  # T5 does not divide scores by the root of a head's size
             spread /= math.sqrt(config["d_kv"])
+        if name.endswith("q_proj.weight") and config["model_type"] == "gpt_neo":  # nor does GPT-Neo
+            spread /= math.sqrt(config["hidden_size"] / config["num_heads"])
         if "decoder.layers" in name and name.endswith("q_proj.weight") and config["model_type"] == "bart":
             spread *= 2.2  # its scores are small
         values = neutral(config, name) + spread * rng.standard_normal(tuple(parameter.shape))

@@ -42,6 +42,7 @@ from classes import (
     read,
 )
 from models import MODELS
+from models_by_layer import MODELS as BY_LAYER
 
 HERE = Path(__file__).resolve().parent
 PREFILL = 7
@@ -49,6 +50,8 @@ SHOWS, GELU_SHOWS = 1e-3, 1e-4
 """What a change moves at least, as a share of the largest logit; the two GELUs are never further apart than 5e-4."""
 
 BOTH_WAYS = ("bert", "albert", "modernbert")
+ADJACENT = ("deepseek_v2", "deepseek_v3", "llama4_text", "cohere2")
+"""Classes in which rotation pairs neighbours, or does not ask `rotate_half`."""
 
 
 def parsed(text: str) -> Config:
@@ -83,8 +86,10 @@ def changed(config: Config, weights: Weights, changes: str, inputs: Inputs) -> I
         yield change.strip(), answer(build(config | parsed(change), weights), inputs)
     model = build(config, weights)
     library = sys.modules[type(model).__module__]
-    swaps: dict[str, Callable] = {"rotate_half": lambda x: torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)}
-    if config.get("num_key_value_heads", 1) > 1:
+    swaps: dict[str, Callable] = {}
+    if config["model_type"] not in ADJACENT:
+        swaps["rotate_half"] = lambda x: torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+    if 1 < config.get("num_key_value_heads", 1) < config.get("num_attention_heads", 1):
         swaps["repeat_kv"] = lambda x, n: x.repeat(1, n, 1, 1)  # query head h reads key head h % K, not h // (N / K)
     for name in filter(lambda name: hasattr(library, name), swaps):
         with mock.patch.object(library, name, swaps[name]):
@@ -113,10 +118,14 @@ def attentions(model: Any, output: Any) -> Iterator[tuple[str, torch.Tensor, tor
         for scores in output.cross_attentions:
             yield "cross", scores, torch.ones(TOKENS, SOURCE) > 0
         return
-    types = getattr(model.config, "layer_types", None) or ["sliding_attention"] * len(output.attentions)
-    for kind, scores in zip(types, output.attentions, strict=True):
-        window = getattr(model.config, "sliding_window", None) if kind == "sliding_attention" else None
-        if model.config.model_type in BOTH_WAYS:
+    named = getattr(model.config, "layer_types", None) or getattr(model.config, "attention_layers", None)
+    for kind, scores in zip(named or ["sliding_attention"] * len(output.attentions), output.attentions, strict=True):
+        sizes = {"sliding_attention": "sliding_window", "local": "window_size"}
+        window = getattr(model.config, sizes[kind], None) if kind in sizes else None
+        if kind == "chunked_attention":
+            chunks = torch.arange(TOKENS) // model.config.attention_chunk_size
+            yield kind, scores, (back >= 0) & (chunks[:, None] == chunks)
+        elif model.config.model_type in BOTH_WAYS:
             yield kind, scores, back.abs() <= (TOKENS if window is None else window)
         else:
             yield kind, scores, (back >= 0) & (back < (window or TOKENS))
@@ -144,7 +153,7 @@ def check_inside(model: Any, inputs: Inputs) -> str:
 
 def record(name: str) -> None:
     """Check one model, print what was measured, write its file."""
-    kind, keys, changes = MODELS[name]
+    kind, keys, changes = (MODELS | BY_LAYER)[name]
     config: Config = {"architectures": [kind], **parsed(keys)}
     rng = np.random.default_rng(list(name.encode()))
     inputs = read(config, rng)
@@ -174,7 +183,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     torch.set_grad_enabled(False)
     torch.set_num_threads(1)
-    for name in sys.argv[1:] or MODELS:
+    for name in sys.argv[1:] or [*MODELS, *BY_LAYER]:
         record(name)
 
 
