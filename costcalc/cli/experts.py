@@ -19,6 +19,7 @@ from costcalc.units import human, parse_length, several
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
 
+PLACES = 6
 STEPS = (1, 8, 32, 128, 512)
 """Batches of the second table, the one that is asked for among them."""
 EVEN = "expected, of tokens that choose alike and independently: trained routers are less even, and read fewer"
@@ -56,11 +57,20 @@ def run(
     names = column_names(loaded)
     found = [Found(model, tokens, parameters(model.inventory), experts(model.inventory, tokens)) for model in loaded]
     if explain:
-        figures = [expert_figures(each.model.inventory, tokens) for each in found]
+        figures = [_figures(each) for each in found]
         report = explain_numbers(names, figures, [_stated(known) for known in figures])
     else:
         report = _report(names, found)
     emit(report, form=form, as_json=as_json, output=output)
+
+
+def _figures(each: Found) -> dict[str, Figure]:
+    """The working of every number, those of a mixture below the path of its experts."""
+    from costcalc.calculators.workings import parameter_figures  # noqa: PLC0415 - only --explain needs it
+
+    counted = parameter_figures(each.model.inventory)
+    keys = [key for key in _data(each) if key in counted]
+    return {**{key: counted[key] for key in keys}, **expert_figures(each.model.inventory, each.tokens)}
 
 
 def _stated(known: dict[str, Figure]) -> dict[str, Any]:
@@ -149,7 +159,7 @@ def _data(each: Found) -> dict[str, Any]:
                 "experts": mixture.experts,
                 "experts_per_token": mixture.chosen,
                 "expert_parameters": mixture.expert_parameters,
-                "distinct_experts": each.step.distinct[mixture.path],
+                "distinct_experts": round(each.step.distinct[mixture.path], PLACES),
             }
             for mixture in each.step.mixtures
         ],

@@ -21,12 +21,15 @@ from costcalc.cli.options import (
     Context,
     Counting,
     Debug,
+    Decompressed,
     Dtype,
     Format,
     Json,
+    Latent,
     Logits,
     Memory,
     MemoryTokens,
+    NoWindows,
     Output,
     PastTokens,
     Reserve,
@@ -40,7 +43,7 @@ from costcalc.cli.working import explained, stated, value_cell
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.report import Report, Row, Table
-from costcalc.units import parse_bytes
+from costcalc.units import parse_bytes, parse_length
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
@@ -107,8 +110,11 @@ def run(
     memory_tokens: MemoryTokens = None,
     counting: Counting = "attended",
     logits: Logits = "all",
+    latent: Latent = None,
     context: Context = None,
     dtype: Dtype = "bf16",
+    no_windows: NoWindows = False,
+    decompressed: Decompressed = False,
     tokens: Tokens = None,
     memory: Memory = None,
     weights: Weights = "bf16",
@@ -129,9 +135,11 @@ def run(
     del version, debug
     [loaded] = load_all([model])
     held_in = None if memory is None else parse_bytes(memory, name="--memory")
-    known = of_weights(loaded, weight_format(weights), held_in)
+    sequences = parse_length(batch, name="--batch")
+    known = of_weights(loaded, weight_format(weights), held_in, batch=sequences)
     if not _has(known, numbers):
-        given = Given(seq_len, context, memory_tokens, batch, past_tokens, counting, logits, dtype, tokens)
+        lengths = (seq_len, context, memory_tokens, batch, past_tokens)
+        given = Given(*lengths, counting, logits, dtype, tokens, latent, no_windows, decompressed)
         of_memory = (memory, blocks, reserve, weights, canonical_dtype(dtype), block_size, window_slots)
         fits = None if memory is None and blocks is None else asked_of_memory(*of_memory)
         known = {**of_lengths(loaded, question_of(loaded, given), fits, lambda some: _has(some, numbers)), **known}
@@ -159,6 +167,9 @@ def _found(word: str, known: Figures) -> list[Figure]:
     of_path = {below.unit: below for below in lines if _folded(below.name) == folded}  # its parameters, its FLOPs
     if of_path:
         return list(of_path.values())
+    of_places = [figure for name, figure in known.items() if name.startswith(f"{key}.")]
+    if of_places:  # such as the experts of several kinds of layers
+        return of_places
     if key.startswith(NEEDS_MEMORY) and "pool_bytes" not in known:
         raise CostcalcError(f"{key} depends on a memory", hint="add --memory 80GiB, or --blocks 1952")
     for absent, reason in ABSENT.items():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from costcalc.calculators.experts import MOST_TOKENS, expert_figures
 from costcalc.calculators.weights import WeightFormat, weight_formats, weight_sizes
 from costcalc.calculators.workings import (
     Figures,
@@ -16,6 +17,7 @@ from costcalc.calculators.workings import (
     parameter_figures,
 )
 from costcalc.cli.flops import new_tokens
+from costcalc.cli.kv import check_holding, holding
 from costcalc.cli.memory import Question as OfMemory
 from costcalc.cli.memory import fit_figures, fit_of
 from costcalc.cli.models import check_pass, context_or_own, memory_for
@@ -23,7 +25,7 @@ from costcalc.cli.pages import page_figures
 from costcalc.cli.train import train_figures, training_ways
 from costcalc.cli.weights import weight_figures
 from costcalc.dtypes import canonical_dtype
-from costcalc.inventory import Workload
+from costcalc.inventory import Inventory, Workload
 from costcalc.units import parse_count, parse_length
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ class Given(NamedTuple):
     logits: str
     dtype: str
     tokens: str | None
+    latent: str | None = None
+    no_windows: bool = False
+    decompressed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Question:
     context: int
     dtype: str
     train_tokens: int | None
+    held: Inventory | None = None
 
 
 def question_of(model: Architecture, given: Given) -> Question:
@@ -59,20 +65,25 @@ def question_of(model: Architecture, given: Given) -> Question:
     [memory_tokens] = memory_for([model], given.memory_tokens)
     sequences = parse_length(given.batch, name="--batch")
     past = parse_length(given.past_tokens, name="--past-tokens", least=0)
-    check_pass(model, past_tokens=past, logits=given.logits)
+    check_pass(model, past_tokens=past, logits=given.logits, latent=given.latent)
+    ways = {"no_windows": given.no_windows, "decompressed": given.decompressed}
+    check_holding([model], **ways)
     asks_context = given.seq_len is None or given.context is not None
     context = context_or_own(model, given.context) if asks_context else None
     new = context if given.seq_len is None and context is not None else new_tokens(model, given.seq_len)
     return Question(
-        workload=Workload(sequences, new, past, memory_tokens, counting=given.counting, logits=given.logits),
+        workload=Workload(
+            sequences, new, past, memory_tokens, counting=given.counting, logits=given.logits, latent=given.latent
+        ),
         context=past + new if context is None else context,
         dtype=canonical_dtype(given.dtype),
         train_tokens=None if given.tokens is None else parse_count(given.tokens, name="--tokens"),
+        held=holding(model.inventory, **ways)[0],
     )
 
 
-def of_weights(model: Architecture, weights: WeightFormat, memory_bytes: int | None) -> Figures:
-    """Every number that no length changes, by its key."""
+def of_weights(model: Architecture, weights: WeightFormat, memory_bytes: int | None, *, batch: int = 1) -> Figures:
+    """Every number that no length changes, by its key; batch: the tokens of a step that reads experts."""
     inventory = model.inventory
     sizes = weight_sizes(inventory, [weights, *weight_formats()])
     asked = sizes[weights.name].named("weight_bytes")
@@ -81,6 +92,7 @@ def of_weights(model: Architecture, weights: WeightFormat, memory_bytes: int | N
         **component_figures(inventory),
         **layer_figures(inventory),
         **weight_figures(sizes, memory_bytes),
+        **(expert_figures(inventory, batch) if batch <= MOST_TOKENS else {}),
         asked.name: asked,
     }
 
@@ -108,7 +120,10 @@ def of_pass(model: Architecture, question: Question) -> Figures:
     if not inventory.has_cache:
         return passed
     batch, memory, dtype = workload.batch, workload.memory_tokens, question.dtype
-    return {**passed, **cache_figures(inventory, question.context, batch=batch, memory_tokens=memory, dtype=dtype)}
+    return {
+        **passed,
+        **cache_figures(question.held or inventory, question.context, batch=batch, memory_tokens=memory, dtype=dtype),
+    }
 
 
 def of_question(model: Architecture, question: Question) -> Figures:
@@ -127,6 +142,7 @@ def of_question(model: Architecture, question: Question) -> Figures:
             batch=workload.batch,
             memory_tokens=workload.memory_tokens,
             counting=workload.counting,
+            held=question.held,
         ),
         **flop_figures(inventory, workload),
         **training,

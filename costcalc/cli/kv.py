@@ -95,11 +95,11 @@ def run(
     dtype, sequences = canonical_dtype(dtype), parse_length(batch, name="--batch")
     loaded = load_all(models)
     memories = memory_for(loaded, memory_tokens)
-    _check_read(loaded, no_windows=no_windows, decompressed=decompressed)
+    check_holding(loaded, no_windows=no_windows, decompressed=decompressed)
     found = []
     for model, memory in zip(loaded, memories, strict=True):
         tokens = context_or_own(model, context)
-        inventory, way = _holding(model.inventory, no_windows=no_windows, decompressed=decompressed)
+        inventory, way = holding(model.inventory, no_windows=no_windows, decompressed=decompressed)
         cache = kv_cache(inventory, tokens, batch=sequences, memory_tokens=memory, dtype=dtype)
         found.append(Held(model, tokens, memory, sequences, dtype, cache, inventory, way))
     names = column_names([each.model for each in found])
@@ -110,7 +110,7 @@ def run(
     emit(report, form=form, as_json=as_json, output=output)
 
 
-def _check_read(models: list[Architecture], *, no_windows: bool, decompressed: bool) -> None:
+def check_holding(models: list[Architecture], *, no_windows: bool, decompressed: bool) -> None:
     """Options that no model reads are refused."""
     names = " and ".join(column_names(models))
     if decompressed and not any(model.inventory.decompressed != model.inventory for model in models):
@@ -123,7 +123,7 @@ def _check_read(models: list[Architecture], *, no_windows: bool, decompressed: b
         )
 
 
-def _holding(inventory: Inventory, *, no_windows: bool, decompressed: bool) -> tuple[Inventory, str]:
+def holding(inventory: Inventory, *, no_windows: bool, decompressed: bool) -> tuple[Inventory, str]:
     """What is held in another way than the maths needs, and that way."""
     said = []
     if decompressed:

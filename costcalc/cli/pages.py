@@ -23,17 +23,21 @@ def page_figures(
     batch: int = 1,
     memory_tokens: int = 0,
     counting: str = "attended",
+    held: Inventory | None = None,
 ) -> Figures:
     """Every number of the page by its key in the JSON, and those of `costcalc attention` and `costcalc kv` beside it.
 
-    The page itself has a batch of 1 and attended pairs; dtype is that of the cache and of the score matrices.
+    The page itself has a batch of 1 and attended pairs; dtype is that of the cache and of the score matrices. held: the
+    inventory whose caches are held, where they are held in another way than the maths needs.
     """
-    kept = inventory.has_cache
+    caches: Figures = {}
+    if inventory.has_cache:
+        caches = cache_figures(held or inventory, context, batch=batch, memory_tokens=memory_tokens, dtype=dtype)
     figures = {
         **parameter_figures(inventory),
         **component_figures(inventory),
         **attention_figures(inventory, context, memory_tokens=memory_tokens, counting=counting, dtype=dtype),
-        **(cache_figures(inventory, context, batch=batch, memory_tokens=memory_tokens, dtype=dtype) if kept else {}),
+        **caches,
         **rule_of_thumb_figures(inventory),
         "sequence_6nd_flops": six_nd_figure(inventory, context).named("sequence_6nd_flops"),
     }

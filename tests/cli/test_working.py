@@ -33,6 +33,7 @@ PLAIN = {
     "kv M": "",
     "attention M --contexts 5000": "--context 5000",
     "train M --tokens 1M": "--tokens 1M",  # with a shorter sequence at the end
+    "experts M": "",
     "weights M --memory 7GiB --bits 4.82": "--memory 7GiB --weights 4.82bits",
     "fits M --memory 80GiB": "--memory 80GiB",
 }
@@ -42,6 +43,7 @@ OTHERS = {
     "flops M --seq-len 11 --batch 3 --counting rectangle": "--seq-len 11 --batch 3 --counting rectangle",
     "flops M --seq-len 1 --past-tokens 5000 --batch 7": "--seq-len 1 --past-tokens 5000 --batch 7",
     "flops M --seq-len 11 --logits last": "--seq-len 11 --logits last",
+    "experts M --batch 77": "--batch 77",
     "kv M --context 5000 --batch 3 --dtype q4_0": "--context 5000 --batch 3 --dtype q4_0",
     "attention M --contexts 7 --counting rectangle --dtype fp32": "--context 7 --counting rectangle --dtype fp32",
     "train M --tokens 5 --seq-len 7": "--tokens 5 --seq-len 7",  # a shorter sequence alone
@@ -61,7 +63,7 @@ SHAPES = (*("gpt2", "llama-3-8b", "llama-3.2-1b", "gemma-2-9b", "mistral-7b-v0.1
 ENCODERS = ("albert-base-v2", "modernbert-base")
 PAIRS = ("t5-small", "bart-base")
 ASK_PAIRS = " --memory-tokens 77"
-WITHOUT = ("params", "weights")
+WITHOUT = ("params", "weights", "experts")
 """Commands that ask nothing of a workload."""
 DIFFERENT = ("gpt2", "gemma-2-9b", "mistral-7b-v0.1")
 GIVEN = {
@@ -70,6 +72,7 @@ GIVEN = {
     *("reserve_bytes", "memory_bytes"),
     *("window_slots", "workload", "components/axes", "components/times", "layers/layer", "contexts/context"),
     "formats/bits_per_weight",
+    *("mixtures/layers", "mixtures/experts", "mixtures/experts_per_token"),
 }
 
 
@@ -99,6 +102,7 @@ IN_LISTS = {
     "conventions": lambda entry, key: entry["name"] if key == "train_flops" else f"{entry['name']}.{key}",
     "formats": lambda entry, key: f"{key}_{entry['format'].replace(' ', '_')}",
     "contexts": lambda entry, key: key,
+    "mixtures": lambda entry, key: f"{key}.{entry['path']}",
 }
 """How a number in a list of the JSON is called: by what its entry is about."""
 
