@@ -126,10 +126,10 @@ def check_holding(models: list[Architecture], *, no_windows: bool, decompressed:
 def holding(inventory: Inventory, *, no_windows: bool, decompressed: bool) -> tuple[Inventory, str]:
     """What is held in another way than the maths needs, and that way."""
     said = []
-    if decompressed:
+    if decompressed and inventory.decompressed != inventory:
         inventory = inventory.decompressed
         said.append("keys and values of every head, not latents (--decompressed)")
-    if no_windows:
+    if no_windows and without_windows(inventory) != inventory:
         inventory = without_windows(inventory)
         said.append("the whole context in every layer (--no-windows)")
     return inventory, " and ".join(said)
@@ -139,7 +139,7 @@ def _report(names: list[str], found: list[Held]) -> Report:
     first = found[0]
     kept = any(each.model.inventory.has_cache for each in found)
     notes = [f"{several(first.batch, 'sequence')}, {first.dtype}; exact, before an engine's paging"] if kept else []
-    notes += [f"holds {first.way}"] if first.way else []
+    notes += [f"{each.model.name} holds {each.way}" for each in found if each.way]
     notes += [note for each in found for note in [family_note(each.model, each.memory_tokens), _beyond(each)] if note]
     layers = [_by_layers(name if len(found) > 1 else "", each) for name, each in zip(names, found, strict=True)]
     return Report(
