@@ -9,7 +9,8 @@
     ((5, 8), 1.0)
 
 In a shape, B is batch, T new tokens, S all tokens that are seen, M an encoder's tokens, D the model's width, N query
-heads, K key/value heads, G = N / K query heads a key head, H the head size, F the feed-forward width, V the vocabulary.
+heads, K key/value heads, G = N / K query heads a key head, H the head size, F the feed-forward width, V the vocabulary,
+E experts, X of them for each token, R the numbers of a latent.
 
 The functions take and give arrays of any float dtype. `forward` runs a whole model from its fields, in float32, and a
 `Tape` records what it allocated and multiplied. This room imports NumPy and the standard library only.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 """An array of numbers; functions say its shape, with the letters B batch, T new tokens, S all tokens that are seen,
 M an encoder's tokens, D model width, N query heads, K key/value heads, G = N / K query heads a key head, H head size,
-F feed-forward width, V vocabulary, W embedding width.
+F feed-forward width, V vocabulary, W embedding width, E experts, X experts of a token, R the width of a latent.
 """
 
 Fields = dict[str, Any]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from costcalc.architecture.attention import GroupedQuery
 from costcalc.reference import ACTIVATIONS, Request, Scope, Tape, attention_weights, rms_norm, rope
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.scaled_dot_product import back_to
@@ -28,33 +29,13 @@ NUMBERS = {
     "k_norm": RNG.normal(size=5),
     "q_norm": RNG.normal(size=5),
 }
-ROPE = {"kind": "rope", "theta": 7.0, "rotary_dim": None}
+ROPE = {"kind": "rope", "theta": 7.0, "rotary_dim": None, "frequencies": "rotated"}
 RMS = {"kind": "rmsnorm", "eps": 0.3, "weight": True}
 
 
 def fields(**changes):
-    return {
-        "kind": "grouped_query",
-        "heads": 6,
-        "kv_heads": 2,
-        "head_dim": 5,
-        "bias": False,
-        "out_bias": False,
-        "qk_norm": None,
-        "window": None,
-        "chunk": None,
-        "scale": None,
-        "softcap": None,
-        "v_dim": None,
-        "sinks": False,
-        "output_gate": None,
-        "gate_activation": "sigmoid",
-        "values_from_keys": False,
-        "v_norm": None,
-        "cache_of": None,
-        "keeps_kv_weights": False,
-        **changes,
-    }
+    """As they are dumped, with what they leave out."""
+    return GroupedQuery(**{"heads": 6, "kv_heads": 2, "head_dim": 5, **changes}).model_dump()
 
 
 def given(some):

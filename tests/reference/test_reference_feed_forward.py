@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from costcalc.architecture.feed_forward import Dense, Gated
 from costcalc.reference import ACTIVATIONS
 from costcalc.reference.networks import NETWORKS
 from costcalc.reference.tape import Product
@@ -22,8 +23,8 @@ NAMES = {"dense": ["up", "down"], "gated": ["gate", "up", "down"]}
 
 
 def fields(kind, **changes):
-    bounds = {"limit": None, "up_shift": 0.0} if kind == "gated" else {}
-    return {"kind": kind, "d_ff": 37, "activation": "silu", "bias": False, **bounds, **changes}
+    """As they are dumped, with what they leave out."""
+    return {"dense": Dense, "gated": Gated}[kind](**{"d_ff": 37, "activation": "silu", **changes}).model_dump()
 
 
 def expected(kind, activation, bias):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from costcalc.architecture.attention import GroupedQuery
 from costcalc.reference import Request, layer_norm, rms_norm, rope
 from costcalc.reference.grouped_query import QK_NORMS, grouped_query, join_heads, mixed_values, split_heads
 from costcalc.reference.sight import Sight
@@ -12,32 +13,13 @@ from costcalc.reference.tape import Product
 
 # B=3, T=11, D=13, N=6, H=5
 RNG = np.random.default_rng(0)
+ROPE = {"kind": "rope", "theta": 7.0, "rotary_dim": None, "frequencies": "rotated"}
 X = RNG.normal(size=(3, 11, 13)).astype(np.float32)
 
 
 def fields(**changes):
-    return {
-        "kind": "grouped_query",
-        "heads": 6,
-        "kv_heads": 2,
-        "head_dim": 5,
-        "bias": False,
-        "out_bias": False,
-        "qk_norm": None,
-        "window": None,
-        "scale": None,
-        "softcap": None,
-        "chunk": None,
-        "v_dim": None,
-        "sinks": False,
-        "output_gate": None,
-        "gate_activation": "sigmoid",
-        "values_from_keys": False,
-        "v_norm": None,
-        "cache_of": None,
-        "keeps_kv_weights": False,
-        **changes,
-    }
+    """As they are dumped, with what they leave out."""
+    return GroupedQuery(**{"heads": 6, "kv_heads": 2, "head_dim": 5, **changes}).model_dump()
 
 
 def given(d_model, q_width, kv_width):
@@ -133,7 +115,7 @@ def test_the_size_of_a_head_is_the_width_shared_among_heads(place):
 @pytest.mark.parametrize("rotary_dim", [None, 2])
 def test_queries_and_keys_turn_by_where_they_stand(place, rotary_dim, parts):
     some, weights = fields(window=7), given(13, 30, 10)
-    positions = {"kind": "rope", "theta": 7.0, "rotary_dim": rotary_dim}
+    positions = {"kind": "rope", "theta": 7.0, "rotary_dim": rotary_dim, "frequencies": "rotated"}
 
     def turn(rows):
         return rope(rows, np.arange(11), theta=7.0, rotary_dim=rotary_dim)
@@ -166,7 +148,7 @@ def test_queries_and_keys_are_normed_before_they_turn(place, kind, norm):
         return rope(rows, np.arange(11), theta=7.0)
 
     here = place(weights)
-    positions = {"kind": "rope", "theta": 7.0, "rotary_dim": None}
+    positions = ROPE
     got, _ = passed(here, some, positions=positions)
     close(got, attended(X, weights, some, turn=turn, norm=normed))
     assert {path: elements for path, (elements, _) in here.tape.parameters.items() if "norm" in path} == {
@@ -202,7 +184,7 @@ def test_a_query_meets_only_the_keys_that_it_may_see(place, window):
 
 def test_keys_are_cached_after_they_turned_and_values_as_they_are(place):
     weights = given(13, 30, 10)
-    _, request = passed(place(weights), fields(), positions={"kind": "rope", "theta": 7.0, "rotary_dim": None})
+    _, request = passed(place(weights), fields(), positions=ROPE)
     k, v = (split_heads(X @ weights[name].astype(np.float32), 2) for name in "kv")
     close(request.arrays["here.k_cache"], rope(k, np.arange(11), theta=7.0))
     close(request.arrays["here.v_cache"], v)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import costcalc
+from costcalc.architecture.attention import Latent
 from costcalc.reference import Arena, Request, Scope, Tape, forward, rms_norm, rope
 from costcalc.reference.latent import latent
 from costcalc.reference.sight import Sight
@@ -29,26 +30,14 @@ GIVEN = {
     "q_norm": RNG.normal(size=17),
     "kv_norm": RNG.normal(size=7),
 }
-ROPE = {"kind": "rope", "theta": 7.0, "rotary_dim": None}
+ROPE = {"kind": "rope", "theta": 7.0, "rotary_dim": None, "frequencies": "rotated"}
 FORMS = ("expanded", "absorbed", None)
 
 
 def fields(**changes):
-    return {
-        "kind": "latent",
-        "heads": 3,
-        "q_rank": 17,
-        "kv_rank": 7,
-        "nope_dim": 5,
-        "rope_dim": 4,
-        "v_dim": 19,
-        "bias": False,
-        "out_bias": False,
-        "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True},
-        "scale": None,
-        "softcap": None,
-        **changes,
-    }
+    """As they are dumped, with what they leave out."""
+    sizes = {"heads": 3, "q_rank": 17, "kv_rank": 7, "nope_dim": 5, "rope_dim": 4, "v_dim": 19}
+    return Latent(**{**sizes, "norm": {"kind": "rmsnorm", "eps": 0.3}, **changes}).model_dump()
 
 
 def attended(some, turns=True):
@@ -216,7 +205,7 @@ def test_a_token_of_deepseek_v3_by_hand():
     here = Scope(Tape(Arena(128 * 128 * width // 4, deviation=0.01)), "here")
     request = Request()
     x = np.random.default_rng(0).normal(size=(1, 1, width)).astype(np.float32)
-    latent({**fields(), **some}, x, here, positions=ROPE, sight=Sight(request=request))
+    latent(fields(**some), x, here, positions=ROPE, sight=Sight(request=request))
     (held,) = request.arrays.values()
     assert held.size * 61 * 2 == 70_272
     assert 128 * (128 + 64 + 128) / held.size == pytest.approx(71, abs=0.2)

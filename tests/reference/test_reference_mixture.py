@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from costcalc.architecture.feed_forward import Mixture
 from costcalc.reference import Arena, Scope, Tape
 from costcalc.reference.mixture import largest, mixture, of_best_groups, routed
 from costcalc.reference.tape import Product
@@ -28,24 +29,22 @@ GIVEN = {
     "shared_gate": RNG.normal(size=(13, 1)),
 }
 DENSE = {"kind": "dense", "d_ff": 17, "activation": "relu", "bias": False}
-GATED = {"kind": "gated", "d_ff": 17, "activation": "relu", "bias": False, "limit": None, "up_shift": 0.0}
+GATED = {
+    "kind": "gated",
+    "d_ff": 17,
+    "activation": "relu",
+    "bias": False,
+    "limit": None,
+    "up_shift": 0.0,
+    "sparsity": 0.0,
+}
 SHARED = {**DENSE, "d_ff": 19}
 
 
 def fields(router=(), **changes):
-    how = {
-        "bias": False,
-        "correction": False,
-        "scores": "softmax",
-        "normalize": True,
-        "scale": 1.0,
-        "groups": 1,
-        "groups_per_token": 1,
-        "weigh": "outputs",
-        **dict(router),
-    }
-    some = {"kind": "mixture", "experts": 10, "experts_per_token": 3, "expert": GATED, "router": how}
-    return {**some, "shared": None, "shared_gate": False, "dispatch": "chosen", **changes}
+    """As they are dumped, with what they leave out."""
+    some = {"experts": 10, "experts_per_token": 3, "expert": GATED, "router": {"correction": False, **dict(router)}}
+    return Mixture(**{**some, **changes}).model_dump()
 
 
 def chosen_of(row, some):
@@ -201,7 +200,7 @@ def test_no_memory_is_taken_for_all_experts_at_once():
     """97 experts of 13·17 over an arena of one; each has other numbers."""
     arena = Arena(13 * 17, deviation=0.3)
     here = Scope(Tape(arena), "here")
-    some = {**fields(), "experts": 97}
+    some = fields(experts=97)
     mixture(some, X, here)
     assert here.tape.parameters["here.experts.gate"] == (97 * 13 * 17, "trainable")
     experts = [arena.one_of(expert, 97).matrix("here.experts.gate", 13, 17) for expert in range(97)]
@@ -216,7 +215,7 @@ def test_a_mixture_of_deepseek_v3_by_hand():
     """
     one = {**GATED, "activation": "silu", "d_ff": 2048}
     groups = {"correction": "buffer", "scores": "sigmoid", "groups": 8, "groups_per_token": 4, "scale": 2.5}
-    some = {**fields(groups), "experts": 256, "experts_per_token": 8, "expert": one, "shared": one}
+    some = fields(groups, experts=256, experts_per_token=8, expert=one, shared=one)
     here = Scope(Tape(Arena(7168 * 2048, deviation=0.01)), "here")
     mixture(some, np.random.default_rng(0).normal(size=(1, 1, 7168)).astype(np.float32), here)
     trainable = sum(elements for elements, role in here.tape.parameters.values() if role == "trainable")
