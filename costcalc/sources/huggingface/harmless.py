@@ -70,6 +70,12 @@ REMARKS = """
     save_step transformers_version unsloth_fixed unsloth_version use_return_dict
 """
 
+# Of mixtures of experts: losses and noise of training, and what the scores of a router are multiplied by.
+MIXTURES = """
+    aux_loss_alpha ep_size input_jitter_noise load_balance_coeff output_router_logits routed_scaling_factor route_scale
+    router_aux_loss_coef router_jitter_noise router_scaling_factor router_z_loss_coef seq_aux swiglu_limit
+"""
+
 # Of encoders: heads of tasks, which are not stated, the pooler's of Google's BERT, and the training of ModernBERT.
 ENCODERS = """
     classifier_dropout_prob classifier_pooling clf_pooling deterministic_flash_attn initializer_cutoff_factor
@@ -80,7 +86,7 @@ ENCODERS = """
 
 HARMLESS = frozenset(
     word
-    for words in (CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS, ENCODERS)
+    for words in (CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS, MIXTURES, ENCODERS)
     for word in words.split()
 )
 
@@ -98,7 +104,6 @@ _SWITCHES = [
     "lm_head_bias",
     "mlp_bias",
     "multi_query",
-    "output_router_logits",
     "qk_layer_norms",
     "qk_layernorm",
     "qk_norm",
