@@ -32,6 +32,7 @@ from costcalc.cli.options import (
     NoWindows,
     Output,
     PastTokens,
+    Pool,
     Reserve,
     SeqLen,
     Version,
@@ -120,6 +121,7 @@ def run(
     weights: Weights = "bf16",
     reserve: Reserve = "0B",
     blocks: Blocks = None,
+    pool: Pool = None,
     block_size: BlockSize = "16",
     window_slots: WindowSlots = "0",
     form: Format = None,
@@ -130,7 +132,7 @@ def run(
 ) -> None:
     """Any number of any report: its formula, the numbers put in, each term, the source.
 
-    --dtype is the cache's. Numbers of `fits` need --memory or --blocks, as there.
+    --dtype is the cache's. Numbers of `fits` need --memory, --blocks or --pool, as there.
     """
     del version, debug
     [loaded] = load_all([model])
@@ -140,8 +142,8 @@ def run(
     if not _has(known, numbers):
         lengths = (seq_len, context, memory_tokens, batch, past_tokens)
         given = Given(*lengths, counting, logits, dtype, tokens, latent, no_windows, decompressed)
-        of_memory = (memory, blocks, reserve, weights, canonical_dtype(dtype), block_size, window_slots)
-        fits = None if memory is None and blocks is None else asked_of_memory(*of_memory)
+        of_memory = (memory, blocks, reserve, weights, canonical_dtype(dtype), block_size, window_slots, pool)
+        fits = None if memory is None and blocks is None and pool is None else asked_of_memory(*of_memory)
         known = {**of_lengths(loaded, question_of(loaded, given), fits, lambda some: _has(some, numbers)), **known}
     report = _list(loaded, known) if not numbers else explained({loaded.name: _asked(numbers, known)})
     emit(report, form=form, as_json=as_json, output=output)
@@ -171,7 +173,7 @@ def _found(word: str, known: Figures) -> list[Figure]:
     if of_places:  # such as the experts of several kinds of layers
         return of_places
     if key.startswith(NEEDS_MEMORY) and "pool_bytes" not in known:
-        raise CostcalcError(f"{key} depends on a memory", hint="add --memory 80GiB, or --blocks 1952")
+        raise CostcalcError(f"{key} depends on a memory", hint="add --memory 80GiB, --blocks 1952 or --pool 5GiB")
     for absent, reason in ABSENT.items():
         if key == absent or key.startswith(f"{absent}."):
             raise CostcalcError(f"{key} is null here: {reason}", hint="costcalc explain MODEL lists the numbers")

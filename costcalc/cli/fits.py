@@ -36,6 +36,7 @@ from costcalc.cli.options import (
     MemoryTokens,
     Models,
     Output,
+    Pool,
     Reserve,
     Version,
     Weights,
@@ -63,6 +64,7 @@ def run(
     kv_dtype: KVDtype = "bf16",
     reserve: Reserve = "0B",
     blocks: Blocks = None,
+    pool: Pool = None,
     block_size: BlockSize = "16",
     window_slots: WindowSlots = "0",
     explain: Explain = False,
@@ -77,9 +79,10 @@ def run(
     Two answers: what the mathematics needs, and what an engine that hands out whole blocks sets aside.
     """
     del version, debug
-    question = asked_of_memory(memory, blocks, reserve, weights, kv_dtype, block_size, window_slots)
-    if blocks is not None and question.weights != weight_format("bf16"):
-        raise CostcalcError("--weights has no part in --blocks", hint=BLOCKS_ARE_LEFT)
+    question = asked_of_memory(memory, blocks, reserve, weights, kv_dtype, block_size, window_slots, pool)
+    if memory is None and question.weights != weight_format("bf16"):
+        given = "--blocks" if pool is None else "--pool"
+        raise CostcalcError(f"--weights has no part in {given}", hint=BLOCKS_ARE_LEFT)
     loaded = load_all(models)
     found = [
         fit_of(model, context_or_own(model, context), tokens, question)
@@ -139,8 +142,9 @@ def _weights_of(question: Question) -> str:
 def _ledger(each: Fit) -> dict[str, Cell]:
     question = each.question
     if each.weights is None:
+        blocks: dict[str, Cell] = {} if question.blocks is None else {"blocks": Quantity(question.blocks, "")}
         return {
-            "blocks": Quantity(question.blocks, ""),
+            **blocks,
             "pool for caches": Quantity(each.pool.value, "bytes"),
         }
     return {
@@ -244,10 +248,11 @@ def _data(each: Fit) -> dict[str, Any]:
 
 def _null(each: Fit) -> str:
     """Which keys do not apply, and why."""
-    blocks = each.weights is None
+    question = each.question
+    left = f"memory_bytes, weights and weight_bytes are null: the {'pool' if question.blocks is None else 'blocks'}"
     reasons = [
-        "memory_bytes, weights and weight_bytes are null: the blocks are what they left" if blocks else "",
-        "" if blocks else "blocks is null: the memory is given in bytes",
+        f"{left} {'is' if question.blocks is None else 'are'} what they left" if each.weights is None else "",
+        "" if question.blocks is not None else "blocks is null: the memory is given in bytes",
         "" if each.question.paging.honours_windows else "window_slots is null: windows are ignored",
     ]
     if not each.model.inventory.has_cache:

@@ -16,15 +16,17 @@ from costcalc.units import parse_bytes, parse_length
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
 
-BLOCKS_ARE_LEFT = "leave it out: an engine's blocks are what all else left, or give --memory"
+BLOCKS_ARE_LEFT = "leave it out: an engine's blocks, or its pool, are what all else left; or give --memory"
+WAYS = "--memory 80GiB; or --blocks 1952, or --pool 5.38GiB, as an engine logs them"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of every model: exactly one of memory_bytes and blocks is given."""
+    """What is asked of every model: exactly one of memory_bytes, blocks and pool_bytes is given."""
 
     memory_bytes: int | None
     blocks: int | None
+    pool_bytes: int | None
     reserve_bytes: int
     weights: WeightFormat
     kv_dtype: str
@@ -64,17 +66,21 @@ def asked_of_memory(
     kv_dtype: str,
     block_size: str,
     window_slots: str,
+    pool: str | None = None,
 ) -> Question:
-    """The options as one question; the memory is given one way or the other."""
-    if (memory is None) == (blocks is None):
-        said = "both --memory and --blocks are given" if memory is not None else "no memory is given"
-        raise CostcalcError(said, hint="--memory 80GiB, or --blocks 1952 as an engine logs them")
+    """The options as one question; the memory is given in one of three ways."""
+    ways = {"--memory": memory, "--blocks": blocks, "--pool": pool}
+    given_ways = [name for name, word in ways.items() if word is not None]
+    if len(given_ways) != 1:
+        said = f"both {' and '.join(given_ways)} are given" if given_ways else "no memory is given"
+        raise CostcalcError(said, hint=WAYS)
     reserve_bytes = parse_bytes(reserve, name="--reserve")
-    if blocks is not None and reserve_bytes:
-        raise CostcalcError("--reserve has no part in --blocks", hint=BLOCKS_ARE_LEFT)
+    if memory is None and reserve_bytes:
+        raise CostcalcError(f"--reserve has no part in {given_ways[0]}", hint=BLOCKS_ARE_LEFT)
     return Question(
         memory_bytes=None if memory is None else parse_bytes(memory, name="--memory"),
         blocks=None if blocks is None else parse_length(blocks, name="--blocks"),
+        pool_bytes=None if pool is None else parse_bytes(pool, name="--pool"),
         reserve_bytes=reserve_bytes,
         weights=weight_format(weights),
         kv_dtype=canonical_dtype(kv_dtype),
@@ -97,6 +103,8 @@ def fit_of(model: Architecture, context: int, memory_tokens: int, question: Ques
     inventory, dtype, weights = model.inventory, question.kv_dtype, None
     if question.blocks is not None:
         pool = pool_of_blocks(inventory, question.blocks, paging=question.paging, dtype=dtype)
+    elif question.pool_bytes is not None:
+        pool = given("pool_bytes", "bytes", question.pool_bytes)
     else:
         memory = given("memory_bytes", "bytes", question.memory_bytes or 0)
         reserve = given("reserve_bytes", "bytes", question.reserve_bytes)

@@ -79,6 +79,10 @@ Blocks = Annotated[
     str | None,
     typer.Option("--blocks", metavar="N", help="The cache blocks that an engine logs, in place of --memory."),
 ]
+Pool = Annotated[
+    str | None,
+    typer.Option("--pool", metavar="BYTES", help="The cache memory that an engine logs, in place of --memory."),
+]
 BlockSize = Annotated[str, typer.Option("--block-size", metavar="TOKENS", help="Tokens of a cache block.")]
 WindowSlots = Annotated[
     str,

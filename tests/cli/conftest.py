@@ -1,5 +1,6 @@
 """One command line at a time, in this process, with what it wrote and how it ended."""
 
+import json
 import re
 import sys
 from collections import Counter
@@ -187,3 +188,36 @@ def pair(tmp_path):
     path = tmp_path / "pair.yaml"
     path.write_text(PAIR, encoding="utf-8")
     return path
+
+
+def _looked_up(data, path):
+    """'formats/bf16/weight_bytes': keys, and entries of a list by their name, format or context."""
+    for word in path.split("/"):
+        if isinstance(data, list):
+            (data,) = [entry for entry in data if word in map(str, (entry.get(key) for key in NAMED_BY))]
+        else:
+            data = data[word]
+    return data
+
+
+NAMED_BY = ("name", "format", "context", "path")
+
+
+@pytest.fixture
+def looked_up():
+    """looked_up(data, "formats/bf16/weight_bytes")."""
+    return _looked_up
+
+
+@pytest.fixture
+def asked(cli, tmp_path):
+    """asked(case, "--json") -> what the command line writes, on the case's own config.json."""
+
+    def call(case, *more):
+        (tmp_path / "config.json").write_text(json.dumps(case.config))
+        words = [tmp_path / "config.json" if word == "M" else word for word in case.line.split()]
+        code, out, err = cli(*words, *more)
+        assert (code, err) == (case.code, "")
+        return out
+
+    return call

@@ -289,8 +289,12 @@ def test_the_same_model_twice_is_told_apart(cli, tiny):
 @pytest.mark.parametrize(
     ("options", "what", "hint"),
     [
-        ("", "no memory is given", "--memory 80GiB, or --blocks 1952"),
-        ("--memory 8GB --blocks 5", "both --memory and --blocks are given", "--memory 80GiB, or --blocks 1952"),
+        ("", "no memory is given", "--memory 80GiB; or --blocks 1952, or --pool 5.38GiB"),
+        ("--memory 8GB --blocks 5", "both --memory and --blocks are given", "--memory 80GiB; or --blocks 1952"),
+        ("--pool 8GB --blocks 5", "both --blocks and --pool are given", "--memory 80GiB; or --blocks 1952"),
+        ("--pool 8GB --reserve 5GB", "--reserve has no part in --pool", "leave it out"),
+        ("--pool 8GB --weights q8_0", "--weights has no part in --pool", "leave it out"),
+        ("--pool 8", "'8' is not an amount of memory", "--pool 80GiB"),
         ("--memory= --blocks 5", "both --memory and --blocks are given", "--memory 80GiB"),
         ("--memory 80G", "'80G' is not an amount of memory", "--memory 80GiB, or 80GB"),
         ("--memory 80", "'80' is not an amount of memory", "--memory 80GiB"),
@@ -333,3 +337,15 @@ def test_a_model_without_a_context_needs_one(refused, windowed):
 def test_it_fits_a_narrow_terminal(narrow, columns, line):
     text = narrow(columns, *line.split())
     assert "1,073,741,824" in text
+
+
+def test_a_pool_that_an_engine_logs(cli, tiny):
+    """20 KB of caches: 3·2·2·5·2 = 120 bytes a token."""
+    code, out, err = cli("fits", tiny, "--pool", "20KB", "--context", "11", "--json")
+    found = json.loads(out)
+    assert (code, err, found["pool_bytes"], found["memory_bytes"], found["blocks"]) == (0, "", 20_000, None, None)
+    assert found["architectural"]["conversations"] == 20_000 // (11 * 120)
+    assert "the pool is what they left" in found["note"]
+    text = cli("fits", tiny, "--pool", "20KB", "--context", "11")[1]
+    assert "pool for caches" in text
+    assert "\nblocks " not in text

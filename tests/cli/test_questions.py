@@ -282,35 +282,8 @@ CASES = [
 ]
 
 
-def looked_up(data, path):
-    """'formats/bf16/weight_bytes': keys, and entries of a list by their name, format or context."""
-    for word in path.split("/"):
-        if isinstance(data, list):
-            (data,) = [entry for entry in data if word in map(str, (entry.get(key) for key in NAMED_BY))]
-        else:
-            data = data[word]
-    return data
-
-
-NAMED_BY = ("name", "format", "context")
-
-
-@pytest.fixture
-def asked(cli, tmp_path):
-    """asked(case, "--json") -> what the command line writes, on the case's own config.json."""
-
-    def call(case, *more):
-        (tmp_path / "config.json").write_text(json.dumps(case.config))
-        words = [tmp_path / "config.json" if word == "M" else word for word in case.line.split()]
-        code, out, err = cli(*words, *more)
-        assert (code, err) == (case.code, "")
-        return out
-
-    return call
-
-
 @pytest.mark.parametrize("case", CASES, ids=[case.question for case in CASES])
-def test_the_answer(asked, case):
+def test_the_answer(asked, looked_up, case):
     data = json.loads(asked(case, "--json"))
     assert {path: looked_up(data, path) for path in case.answers} == case.answers
 
