@@ -2,8 +2,9 @@
 
 A lineage is one module here with a `READERS` table, from model type to a function Config -> the full form of an
 architecture, and a `CLASSES` table of the classes that are read, the usual one first: `architectures` picks one, which
-the reader finds in `config.model_class`. To add a lineage: its class defaults under `defaults/`, its module, a line in
-LINEAGES, its recorded cases.
+the reader finds in `config.model_class`. Where published files name code of their own under another word than their
+type, a `CODE` table holds those modules' names. To add a lineage: its class defaults under `defaults/`, its module, a
+line in LINEAGES, its recorded cases.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from costcalc.sources.huggingface.config import Config
 from costcalc.sources.origin import Origin
 
 LINEAGES = {
+    "afmoe": "afmoe",
     "albert": "albert",
     "arcee": "like_llama",
+    "aria_text": "aria",
     "bart": "bart",
     "bert": "bert",
     "bert-generation": "bert",
@@ -30,46 +33,72 @@ LINEAGES = {
     "codegen": "gptj",
     "cohere": "cohere",
     "cohere2": "cohere",
+    "cohere2_moe": "cohere_moe",
     "ctrl": "gpt",
     "cwm": "like_llama",
     "data2vec-text": "bert",
+    "deepseek_v2": "deepseek",
+    "deepseek_v3": "deepseek",
     "distilbert": "distilbert",
+    "dots1": "glm_moe",
     "electra": "electra",
     "ernie": "bert",
     "ernie4_5": "like_llama",
+    "ernie4_5_moe": "ernie_moe",
     "eurobert": "rotary_encoders",
     "exaone": "exaone",
     "exaone4": "exaone",
+    "exaone_moe": "exaone_moe",
     "falcon": "falcon",
+    "flex_olmo": "olmoe",
+    "flint": "flint",
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3_text": "gemma",
     "glm": "glm",
     "glm4": "glm",
+    "glm4_moe": "glm_moe",
+    "glm4_moe_lite": "glm_moe_lite",
     "gpt-sw3": "gpt",
     "gpt2": "gpt2",
     "gpt_bigcode": "gpt_bigcode",
     "gpt_neo": "gpt_neo",
     "gpt_neox": "gpt_neox",
     "gpt_neox_japanese": "gpt_neox",
+    "gpt_oss": "gpt_oss",
     "gptj": "gptj",
     "granite": "granite",
     "granite_swa": "granite",
+    "granitemoe": "granite_moe",
+    "granitemoe_swa": "granite_moe",
+    "granitemoeshared": "granite_moe",
     "helium": "like_llama",
     "hunyuan_v1_dense": "like_llama",
+    "hunyuan_v1_moe": "hunyuan_moe",
+    "hy_v3": "hunyuan_moe",
     "hyperclovax": "granite",
     "internlm3": "like_llama",
     "iquestcoder": "like_llama",
     "jais2": "rotary_decoders",
     "jina_embeddings_v3": "rotary_encoders",
+    "kimi_k2": "deepseek",
+    "kimi_k25": "nested",
+    "kolibri1": "flint",
     "llama": "llama",
+    "llama4": "nested",
+    "llama4_text": "llama4",
     "m2m_100": "marian",
     "marian": "marian",
     "mbart": "bart",
     "megatron-bert": "bert",
+    "mellum": "mellum",
+    "mimo_v2_flash": "mimo",
+    "minicpm3": "minicpm",
+    "minimax_m2": "minimax",
     "ministral": "mistral",
     "ministral3": "mistral",
     "mistral": "mistral",
+    "mixtral": "mixtral",
     "modernbert": "modernbert",
     "modernbert-decoder": "modernbert",
     "mpt": "mpt",
@@ -81,19 +110,28 @@ LINEAGES = {
     "olmo": "olmo",
     "olmo2": "olmo",
     "olmo3": "olmo",
+    "olmoe": "olmoe",
     "openai-gpt": "gpt",
     "opt": "opt",
     "pegasus": "marian",
     "persimmon": "rotary_decoders",
     "phi": "phi",
     "phi3": "phi",
+    "phimoe": "mixtral",
     "plbart": "bart",
     "qwen2": "qwen",
+    "qwen2_moe": "qwen_moe",
     "qwen3": "qwen",
+    "qwen3_moe": "qwen_moe",
+    "qwen3_vl_moe": "nested",
+    "qwen3_vl_moe_text": "qwen_moe",
     "roberta": "bert",
     "roberta-prelayernorm": "bert",
+    "sarvam_mla": "sarvam",
+    "sarvam_moe": "glm_moe",
     "seed_oss": "like_llama",
     "smollm3": "smollm3",
+    "solar_open": "glm_moe",
     "stablelm": "rotary_decoders",
     "starcoder2": "rotary_decoders",
     "t5": "t5",
@@ -102,6 +140,7 @@ LINEAGES = {
     "xglm": "opt",
     "xlm-roberta": "bert",
     "xlm-roberta-xl": "bert",
+    "youtu": "youtu",
 }
 """model_type -> the module that reads it."""
 
@@ -116,7 +155,8 @@ def read_config(data: dict[str, Any], origin: Origin) -> FullForm:
         raise _unknown_type(model_type, origin)
     lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
     config = Config(data, model_type=model_type, origin=origin)
-    config.model_class = _class_of(config, lineage.CLASSES[model_type])
+    own_code = getattr(lineage, "CODE", {}).get(model_type, ())
+    config.model_class = _class_of(config, lineage.CLASSES[model_type], own_code)
     written: dict[str, Any] = lineage.READERS[model_type](config)
     config.refuse_unread()
     return FullForm(source=f"config.json of model type {model_type}{_defaults_said(config.assumed())}", **written)
@@ -130,14 +170,11 @@ def _defaults_said(keys: list[str]) -> str:
     return f"; class defaults for {', '.join(keys[:MOST_SAID])}{more}"
 
 
-def _class_of(config: Config, classes: tuple[str, ...]) -> str:
+def _class_of(config: Config, classes: tuple[str, ...], own_code: tuple[str, ...]) -> str:
     """`architectures` picks the head among the classes that are read; where it says nothing, the usual one."""
     named = config.data.get("architectures")
     word = named[0] if isinstance(named, list) and len(named) == 1 else named
-    if config["auto_map"] and not (word in classes and _is_the_librarys(config)):
-        raise config.refusal(
-            "`auto_map` names code of its own, which is not read", "describe the model in YAML instead", "auto_map"
-        )
+    check_code(config, own_code if word in classes else None)
     if named in (None, []):
         return classes[0]
     if isinstance(named, list) and word in classes:
@@ -149,16 +186,25 @@ def _class_of(config: Config, classes: tuple[str, ...]) -> str:
     )
 
 
-def _is_the_librarys(config: Config) -> bool:
-    """Whether `auto_map` names the code that the library took over: a module called after the type, in the same place.
+def check_code(config: Config, own_code: tuple[str, ...] | None) -> None:
+    """Refuse an `auto_map` unless it names what the library took over: modules called after the type, or `own_code` of
+    a lineage, in the same place; None where no code is known to be read.
 
     `modeling_falcon.FalconForCausalLM` is; `bert_layers.BertForMaskedLM` and `other/repository--...` may be anything.
     """
     named = config["auto_map"]
+    if not named:
+        return
     stem = config.model_type.replace("-", "_").lower()
     models = [value for key, value in named.items() if "Model" in key] if isinstance(named, dict) else [None]
     modules = [value.partition(".")[0].lower() if isinstance(value, str) else "" for value in models]
-    return all(module.startswith("model") and "--" not in module and stem in module for module in modules)
+    is_known = all(
+        module in (own_code or ()) or (module.startswith("model") and "--" not in module and stem in module)
+        for module in modules
+    )
+    if own_code is None or not is_known:
+        what = "`auto_map` names code of its own, which is not read"
+        raise config.refusal(what, "describe the model in YAML instead", "auto_map")
 
 
 def _unknown_type(model_type: object, origin: Origin) -> CostcalcError:
