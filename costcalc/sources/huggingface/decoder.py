@@ -191,7 +191,7 @@ def partial_rotary(config: Config, head_dim: int) -> Written:
     key = "partial_rotary_factor"
     new = rope_mapping(config).get(key)
     factor = config[key] if new is None else new
-    factor = 1 if factor is None else factor
+    factor, key = 1 if factor is None else factor, config.spelled.get(key, key)
     if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor <= 1:
         raise config.refusal(f"`{key}` must be above 0 and at most 1, got {shown(factor)}", f'write "{key}": 0.5', key)
     turned = int(head_dim * factor)

@@ -69,7 +69,7 @@ def read_helium(config: Config) -> Written:
     """`attention_bias` is for q, k and v; the output's matrix is square, so the heads have to add up to the width."""
     width, heads, head_dim = config.size("hidden_size"), config.size("num_attention_heads"), config.size("head_dim")
     if heads * head_dim != width:
-        what = f"{heads} heads of {head_dim} are not the `hidden_size` {width}, which the class cannot run"
+        what = f"`head_dim` {head_dim} of {heads} heads does not come to `hidden_size` {width}"
         raise config.refusal(what, "change `head_dim`", "head_dim")
     return llama_like(
         config,
@@ -110,7 +110,9 @@ def read_hunyuan(config: Config) -> Written:
 
 def read_internlm3(config: Config) -> Written:
     """`qkv_bias` and `bias` put biases everywhere, or nowhere: the class has no other."""
-    config.expect("mlp_bias", config.flag("attention_bias"))
+    if config.flag("attention_bias") != config.flag("mlp_bias"):
+        what = "`qkv_bias` and `bias` differ, and the class has biases everywhere or nowhere"
+        raise config.refusal(what, "make the two agree", "attention_bias")
     return read_llama(config)
 
 

@@ -85,6 +85,7 @@ def read_nemotron(config: Config) -> Written:
 def read_starcoder2(config: Config) -> Written:
     """`use_bias` puts biases everywhere; `sliding_window` in every layer, null for none."""
     bias, window = config.flag("use_bias"), config.size_or_none("sliding_window")
+    config.note("scale_attention_softmax_in_fp32")  # a remark of the code before it
     config.expect("mlp_type", None, "default")
     config.expect("norm_type", None, "layer_norm")
     config.layer_types(layer_count(config), (FULL if window is None else SLIDING,))
