@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 
 from costcalc.architecture.attention import Attention, GroupedQuery, Latent
+from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.feed_forward import FeedForward
 from costcalc.architecture.norm import Norm
@@ -29,7 +30,10 @@ class Block(Component):
     attention_norm: false where the norm before the attention is left out (ModernBERT's first layer, below which the
         embeddings have just been normalised). share_weights: all layers of this entry, in every turn of its pattern,
         have one set of weights (ALBERT); another entry has its own. residual_scale: what each sublayer's output is
-        multiplied by before it is added (Granite); it changes no count.
+        multiplied by before it is added (Granite); it changes no count. augmented_residual: beside the attention
+        (Gemma-3n). feed_forward_beside: a second network that reads the same residual stream, with norms of its own
+        before and on its output; the first one's output has one more, and then the output norm takes their sum
+        (Gemma-4). layer_scale: one number that the layer's result is multiplied by, which a checkpoint holds (Gemma-4).
     """
 
     name: Name | None = None
@@ -44,6 +48,9 @@ class Block(Component):
     attention_norm: Flag = True
     share_weights: Flag = False
     residual_scale: PositiveFloat = 1.0
+    augmented_residual: AugmentedResidual | None = None
+    feed_forward_beside: FeedForward | None = None
+    layer_scale: Annotated[Literal[False, "buffer"], BeforeValidator(no_number)] = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
@@ -73,6 +80,19 @@ class Block(Component):
             if rotary_dim is not None:
                 yield rotary_dim <= head_dim, f"rotary_dim {rotary_dim} is more than head_dim {head_dim}"
                 yield rotary_dim % 2 == 0, f"rotary_dim {rotary_dim} is odd: RoPE rotates pairs"
+        yield from self._rules_of_what_is_beside()
+
+    def _rules_of_what_is_beside(self) -> Iterator[Rule]:
+        """What stands beside a sublayer needs it, and norms where its own are."""
+        if self.augmented_residual is not None:
+            has_norm = self.attention is not None and self.norms in ("pre", "sandwich") and self.attention_norm
+            yield (
+                has_norm and not self.parallel,
+                "`augmented_residual` reads what the attention reads: it needs one with a norm before it",
+            )
+        if self.feed_forward_beside is not None:
+            yield self.feed_forward is not None, "`feed_forward_beside` stands beside a `feed_forward`"
+            yield self.norms == "sandwich", "`feed_forward_beside` goes with `norms: sandwich`, not with {norms}"
 
     def check(self, where: Where, d_model: int) -> None:
         """The rules of its parts, then its own."""
@@ -81,8 +101,10 @@ class Block(Component):
             part: Attention | None = getattr(self, name)
             if part is not None:
                 part.check((*where, name), d_model)
-        if self.feed_forward is not None:
-            self.feed_forward.check((*where, "feed_forward"), d_model)
+        for name in ("feed_forward", "feed_forward_beside"):
+            network: FeedForward | None = getattr(self, name)
+            if network is not None:
+                network.check((*where, name), d_model)
         super().check(where, d_model)
 
     def derived(self, d_model: int) -> Iterator[str]:
@@ -107,3 +129,12 @@ class Block(Component):
             yield from part.records(at.under(name), d_model, CROSS if name == "cross_attention" else stream)
             if self.norms == "sandwich":
                 yield from self.norm.records(at, f"{name}_output_norm", width)
+            if name == "attention" and self.augmented_residual is not None:
+                yield from self.augmented_residual.records(at, d_model, stream, self.norm)
+        if self.feed_forward_beside is not None:
+            yield from self.norm.records(at, "feed_forward_alone_output_norm", width)
+            yield from self.norm.records(at, "feed_forward_beside_norm", width)
+            yield from self.feed_forward_beside.records(at.under("feed_forward_beside"), d_model, stream)
+            yield from self.norm.records(at, "feed_forward_beside_output_norm", width)
+        if self.layer_scale:
+            yield at.weight("layer_scale", {"one": 1}, role=self.layer_scale)

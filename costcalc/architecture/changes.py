@@ -21,7 +21,7 @@ from costcalc.architecture.positions import RotaryPositions, has_one_table
 from costcalc.architecture.stack import Pattern, Stack
 from costcalc.architecture.written import FullForm
 
-UNCOUNTED = {"name", "source", "published_parameters"}
+UNCOUNTED = {"name", "source", "published_parameters", "not_counted"}
 """Fields that say what a model is called, not what it is."""
 KEPT = ("kv_heads", "head_dim", "final_norm")
 """Optional fields that are as good as written: each counts for what it stands for, and stays so."""
@@ -150,7 +150,7 @@ def _rotating(model: Architecture) -> Architecture:
         turned = old.positions
         turns = None if old.attention is None else old.attention.rotated(model.d_model)
         if isinstance(turned, RotaryPositions) and turns is not None and turned.rotary_dim == turns:
-            same[turned] = turned.model_copy(update={"rotary_dim": None})
+            same[turned] = turned.model_copy(update={"rotary_dim": None, "frequencies": "rotated"})
         return old.model_copy(update={"positions": same.get(turned, turned)})
 
     def turned_stack(stack: Stack) -> Stack:

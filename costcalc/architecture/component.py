@@ -36,6 +36,7 @@ PositiveFloat = Annotated[
         {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": "^[0-9.]+[eE]"}]}
     ),
 ]
+Share = Annotated[float, Field(strict=True, ge=0, lt=1)]
 Number = Annotated[float, Field(strict=True, gt=-1e30, lt=1e30, allow_inf_nan=False)]
 Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=60)]
 

@@ -63,6 +63,9 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
             ("encoder", "layers"),
             "take them out",
         )
+    for key in ("altup", "per_layer_input"):
+        is_there = arch.encoder is not None and getattr(arch.encoder, key) is not None
+        yield not is_there, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
     yield (
         not is_encoder or arch.multi_token is None,

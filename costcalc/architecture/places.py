@@ -97,8 +97,8 @@ class At:
         """A product of two activations: `scores` or `values`."""
         return Matmul(f"{self.path}.{name}", axes, self.times, None, name, form)
 
-    def product(self, name: str, axes: Mapping[str, int | Extent], *, form: str) -> Matmul:
-        """A product with the weight of this name, in one of the forms of a latent attention."""
+    def product(self, name: str, axes: Mapping[str, int | Extent], *, form: str | None = None) -> Matmul:
+        """A product with the weight of this name; `form` where it is that of one form of a latent attention."""
         path = f"{self.path}.{name}"
         return Matmul(path, axes, self.times, path, form=form)
 

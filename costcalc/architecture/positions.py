@@ -100,14 +100,22 @@ class RotaryPositions(Component):
     """RoPE (arXiv 2104.09864): queries and keys are rotated, nothing is held.
 
     theta: the base of the frequencies. rotary_dim: how many of each head's `head_dim` numbers are rotated, None for all
-    (partial rotary: Phi, GPT-J, NeoX); of an odd number of them the last is not rotated.
+    (partial rotary: Phi, GPT-J, NeoX); of an odd number of them the last is not rotated. frequencies: those of the
+    "rotated" numbers alone, or of the whole "head", of whose pairs i and i + head_dim / 2 the first rotary_dim / 2 are
+    rotated (Gemma-4); they change no count.
     """
 
     kind: Literal["rope"] = "rope"
     theta: PositiveFloat = 10_000.0
     rotary_dim: Size | None = None
+    frequencies: Literal["rotated", "head"] = "rotated"
     added: ClassVar[bool] = False
     rows: ClassVar[None] = None
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """Which frequencies is a question of partial rotation."""
+        is_partial = self.rotary_dim is not None
+        yield is_partial or self.frequencies == "rotated", "`frequencies: {frequencies}` needs a `rotary_dim`"
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """All numbers of a head are rotated, whatever its size."""

@@ -10,10 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Tag
 
+from costcalc.architecture.altup import AltUp
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
 from costcalc.architecture.lenders import check_lenders
 from costcalc.architecture.norm import Norm
+from costcalc.architecture.per_layer_input import PerLayerInput
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, has_one_table
 from costcalc.inventory import Record
@@ -55,11 +57,17 @@ class Group:
 
 
 class Stack(Component):
-    """Layers, and the norm on top of them (there by default, except with norms: post)."""
+    """Layers, and the norm on top of them (there by default, except with norms: post).
+
+    altup: the residual stream is several states (Gemma-3n). per_layer_input: each layer adds something of its own
+    embedding of each token (Gemma-3n, Gemma-4). Either is in all layers.
+    """
 
     norm: Norm
     positions: Positions = NoPositions()
     final_norm: Flag | None = None
+    altup: AltUp | None = None
+    per_layer_input: PerLayerInput | None = None
     layers: Entries
 
     @property
@@ -86,6 +94,8 @@ class Stack(Component):
         """The rules of the stack, then those of every entry."""
         super().check((*where, "layers"), d_model)
         self.positions.check((*where, "positions"), d_model)
+        if self.altup is not None:
+            self.altup.check((*where, "altup"), d_model)
         self._check_entries(self.layers, (*where, "layers"), d_model)
         self._check_relative(where)
         check_lenders(self.layers, where, d_model)
@@ -133,14 +143,29 @@ class Stack(Component):
         return groups, tuple([paths[index] for index in order])
 
     def records(self, name: str, groups: list[Group], d_model: int, stream: Stream) -> Iterator[Record]:
-        """The one table of relative positions, each group's layers, the final norm."""
+        """What all layers have in common, each group's layers, the final norm."""
         at = At(name)
+        if self.per_layer_input is not None:
+            yield from self.per_layer_input.below(at, d_model, stream, self.norm, layers=self.depth)
+        if self.altup is not None:
+            yield from self.altup.below(at, d_model, stream)
         if isinstance(self.positions, RelativePositions) and has_one_table(self.positions):
             yield from self.positions.bias_records(at, *self._relative_heads())
         for group in groups:
-            yield from group.block.records(At(group.path, group.times, group.block.share_weights), d_model, stream)
+            yield from self._layer_records(group, d_model, stream)
+        if self.altup is not None:
+            yield from self.altup.above(at, d_model, stream)
         if self.has_final_norm:
             yield from self.norm.records(at, "final_norm", {"D": d_model})
+
+    def _layer_records(self, group: Group, d_model: int, stream: Stream) -> Iterator[Record]:
+        """A block, and what the stack puts around each."""
+        at, block = At(group.path, group.times, group.block.share_weights), group.block
+        if self.altup is not None:
+            yield from self.altup.layer_records(at, d_model, stream, block.norm)
+        yield from block.records(at, d_model, stream)
+        if self.per_layer_input is not None:
+            yield from self.per_layer_input.layer_records(at, d_model, stream, block.norm)
 
 
 _identity = attrgetter(*(field for field in Block.model_fields if field != "repeat"))

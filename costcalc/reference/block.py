@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from costcalc.reference.arrays import Array, Fields
-from costcalc.reference.feed_forward import FEED_FORWARD
+from costcalc.reference.augmented_residual import augmented
+from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.latent import latent
@@ -73,7 +74,10 @@ def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
     """
     scale = fields["residual_scale"]
 
+    heard: list[Array] = []
+
     def attend(y: Array) -> Array:
+        heard.append(y)  # (B, T, D)
         some, positions = fields["attention"], fields["positions"]
         added = of_kind(ON_SCORES, positions["kind"], "positions")(positions, some["heads"], at, sight)
         run = of_kind(ATTENTION, some["kind"], "attention")
@@ -85,8 +89,9 @@ def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
         return run(fields["cross_attention"], y, at.under("cross_attention"), sight=sight)
 
     def feed(y: Array) -> Array:
-        run = of_kind(FEED_FORWARD, fields["feed_forward"]["kind"], "feed-forward")
-        return run(fields["feed_forward"], y, at.under("feed_forward"))
+        if fields["feed_forward_beside"]:
+            return two_beside(fields, y, at, residual=x, normed=normed)
+        return feed_forward(fields["feed_forward"], y, at.under("feed_forward"), residual=x)
 
     def normed(y: Array, name: str) -> Array:
         return norm(fields["norm"], y, at, name)
@@ -96,6 +101,8 @@ def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
     place = of_kind(NORM_PLACES, fields["norms"], "placement of norms")
     if fields["attention"]:
         x = (place if fields["attention_norm"] else bare)(x, attend, normed, "attention", scale)  # (B, T, D)
+        if fields["augmented_residual"]:
+            x = augmented(fields["augmented_residual"], x, heard[0], at, norm_of=fields["norm"])  # (B, T, D)
     if fields["cross_attention"]:
         asking = x if sight.asks else x[:, :0]  # with nobody to ask, its weights are held and left alone
         asked = place(asking, ask, normed, "cross_attention", scale)  # (B, T, D)

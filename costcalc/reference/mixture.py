@@ -10,18 +10,20 @@ from costcalc.reference.activations import sigmoid
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.networks import NETWORKS
+from costcalc.reference.norms import norm
 from costcalc.reference.scaled_dot_product import softmax
 from costcalc.reference.tape import Scope
 
 
-def mixture(fields: Fields, x: Array, at: Scope) -> Array:
+def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = None) -> Array:
     """The chosen experts' outputs, weighed and added up, and those of a network that every token goes to.
 
     An expert multiplies the rows that are sent to it and no others. Shared experts: DeepSeekMoE (arXiv 2401.06066,
-    section 3.2), with a gate in Qwen2-MoE (2407.10671). x: (B, T, D) -> (B, T, D).
+    section 3.2), with a gate in Qwen2-MoE (2407.10671). x, residual: (B, T, D); result: (B, T, D). residual: what the
+    router reads in place of x (Gemma-4).
     """
     rows = x.reshape(-1, x.shape[-1])  # (B·T, D)
-    weights, chosen = routed(fields, rows, at)  # (B·T, X) each
+    weights, chosen = routed(fields, rows if residual is None else residual.reshape(rows.shape), at)  # (B·T, X) each
     y = sent(fields, rows, weights, chosen, at.under("experts"))  # (B·T, D)
     if fields["shared"]:
         run = of_kind(NETWORKS, fields["shared"]["kind"], "shared expert")
@@ -73,7 +75,8 @@ def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
     2412.19437, equation 16).
     """
     how, experts = fields["router"], fields["experts"]
-    logits = at.linear("router", rows, experts, bias=how["bias"])  # (B·T, D) x (D, E)
+    read = read_by_router(how, rows, at)  # (B·T, D)
+    logits = at.linear("router", read, experts, bias=how["bias"])  # (B·T, D) x (D, E)
     scores = of_kind(SCORES, how["scores"], "scores of a router")(logits)  # (B·T, E)
     liked = scores
     if how["correction"]:
@@ -86,7 +89,19 @@ def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
         weights = softmax(weights)  # (B·T, X)
     if how["normalize"]:
         weights = weights / weights.sum(axis=-1, keepdims=True)  # (B·T, X) / (B·T, 1)
+    if how["expert_scale"]:
+        weights = weights * at.gain("router_expert_scale", experts)[chosen]  # (B·T, X)
     return weights * FLOAT(how["scale"]), chosen
+
+
+def read_by_router(how: Fields, rows: Array, at: Scope) -> Array:
+    """What is routed, normed, and times D numbers and 1 / √D (`Gemma4TextRouter`). (B·T, D) -> (B·T, D)."""
+    width = rows.shape[-1]
+    if how["norm"]:
+        rows = norm(how["norm"], rows, at, "router_norm")  # (B·T, D)
+    if how["input_scale"]:
+        rows = rows * at.gain("router_input_scale", width) * FLOAT(width**-0.5)  # (B·T, D) * (D)
+    return rows
 
 
 def largest(scores: Array, count: int) -> Array:

@@ -21,7 +21,9 @@ from costcalc.reference.stack import AfterLayer, expanded, shared_positions, sta
 from costcalc.reference.tape import Scope, Table, Tape
 
 OnLayer = Callable[[int, int, Array], Array]
-"""Told, after each layer, how many are done, how many there are, and its output; what it gives goes on: (B, T, D)."""
+"""Told, after each layer, how many are done, how many there are, and its output; what it gives goes on: (B, T, D), or
+of A states of AltUp (A·B, T, D).
+"""
 
 
 def forward(
@@ -147,7 +149,8 @@ def decoded(
     held = [request.arrays[path].shape[-2] for path in request.cross] if request.past else [memory.shape[1]]
     shared = shared_positions(some, at)
     sight = Sight(request.past, True, request, memory, asks=any(held), table=shared, latent=latent)
-    return stack(some, x, at, sight=sight, after=_told(on_layer, before, before + layers))  # (B, T, D)
+    after = _told(on_layer, before, before + layers)
+    return stack(some, given.tokens, x, at, sight=sight, after=after)  # (B, T, D)
 
 
 def encoder(
@@ -165,7 +168,7 @@ def encoder(
     here = np.arange(tokens.shape[1])  # (M)
     x = embedded(fields, tokens, table, at, positions=some["positions"], here=here, token_types=token_types)
     sight = Sight(causal=False, table=shared_positions(some, at), latent=latent)
-    return stack(some, x, at, sight=sight, after=after)  # (B, M, D)
+    return stack(some, tokens, x, at, sight=sight, after=after)  # (B, M, D)
 
 
 def _told(on_layer: OnLayer | None, done: int, layers: int) -> AfterLayer:

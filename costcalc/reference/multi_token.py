@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from costcalc.reference.arrays import FLOAT, Array, Fields
-from costcalc.reference.block import block
+from costcalc.reference.layer import layer
 from costcalc.reference.norms import norm
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope, Table, Tape
@@ -44,5 +44,5 @@ def _module(fields: Fields, further: Array, x: Array, table: Table, at: Scope, *
     words = table.rows(further) * FLOAT(fields["embedding"]["scale"])  # (B, T - k, D)
     parts = norm(some["norm"], x, at, "hidden_norm"), norm(some["norm"], words, at, "embedding_norm")
     joined = at.linear("projection", np.concatenate(parts, axis=-1), width, bias=False)  # (B, T - k, 2D) x (2D, D)
-    y = block(some["layer"], joined, at.under("layer"), sight=Sight(latent=latent))  # (B, T - k, D)
+    y = layer(some["layer"], joined, at.under("layer"), sight=Sight(latent=latent))  # (B, T - k, D)
     return norm(some["norm"], y, at, "final_norm")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from costcalc.reference.arrays import FLOAT, Array, Fields, floats
+from costcalc.reference.kinds import of_kind
 from costcalc.reference.tape import Scope
 
 
@@ -24,15 +25,22 @@ def sinusoidal(positions: Array, width: int) -> Array:
 
 
 def rope(
-    x: Array, positions: Array, *, theta: float = 10_000.0, rotary_dim: int | None = None, pairs: str = "halves"
+    x: Array,
+    positions: Array,
+    *,
+    theta: float = 10_000.0,
+    rotary_dim: int | None = None,
+    pairs: str = "halves",
+    of_head: bool = False,
 ) -> Array:
     """Rotary position embedding (arXiv 2104.09864, eq. 34): pair i of a vector at position p turns by p / theta^(2i/R).
 
     x: (..., T, H); positions: (T), or one for all; result: as x, or one row for each position if x is one vector. Only
     the first R = rotary_dim numbers turn (None: all), of an odd R all but the last. pairs: "halves" pairs number i with
     i + R/2 (GPT-NeoX, and LLaMA in transformers), "adjacent" 2i with 2i + 1 (the paper, GPT-J): the same rotations of
-    numbers in another order, which a model's weights have to be in. Raises ValueError for another word, for more
-    numbers than there are, and for a theta that is not above 0.
+    numbers in another order, which a model's weights have to be in. of_head: pairs and frequencies are those of all H
+    numbers, of which the first R/2 pairs turn (Gemma-4). Raises ValueError for another word, for more numbers than
+    there are, and for a theta that is not above 0.
     """
     if pairs not in ("halves", "adjacent"):
         raise ValueError(f'pairs are "halves" or "adjacent", not {pairs!r}')
@@ -43,10 +51,11 @@ def rope(
     if not theta > 0:
         raise ValueError(f"theta is above 0, not {theta}")
     rotated -= rotated % 2  # R
-    angles = np.asarray(positions)[..., None] * theta ** (-np.arange(0, rotated, 2) / rotated)  # (T, R/2)
+    whole = x.shape[-1] if of_head else rotated  # H or R
+    angles = np.asarray(positions)[..., None] * theta ** (-np.arange(0, rotated, 2) / whole)  # (T, R/2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)  # (T, R/2) each
     if pairs == "halves":
-        first, second = slice(0, rotated // 2), slice(rotated // 2, rotated)
+        first, second = slice(0, rotated // 2), slice(whole // 2, whole // 2 + rotated // 2)
     else:
         first, second = slice(0, rotated, 2), slice(1, rotated, 2)
     a, b = x[..., first], x[..., second]  # (..., T, R/2) each
@@ -88,7 +97,9 @@ def not_turned(fields: Fields, x: Array, positions: Array) -> Array:
 
 def rope_turned(fields: Fields, x: Array, positions: Array) -> Array:
     """Queries or keys rotated by their positions. x: (B, heads, T, H); positions: (T)."""
-    return rope(x, positions, theta=fields["theta"], rotary_dim=fields["rotary_dim"])  # (B, heads, T, H)
+    of_head = of_kind({"rotated": False, "head": True}, fields["frequencies"], "frequencies")
+    turned = {"theta": fields["theta"], "rotary_dim": fields["rotary_dim"], "of_head": of_head}
+    return rope(x, positions, **turned)  # (B, heads, T, H)
 
 
 ADDED: dict[str, Callable[[Fields, Array, Array, Scope], Array]] = {

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 
+from costcalc.reference.altup import gathered, spread
 from costcalc.reference.arrays import Array, Fields
-from costcalc.reference.block import block
+from costcalc.reference.layer import layer
 from costcalc.reference.norms import norm
+from costcalc.reference.per_layer_input import own_numbers
 from costcalc.reference.relative import relative_table
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope, Table
 
 AfterLayer = Callable[[int, Array], Array]
-"""Told, after each layer, its number from 1 on and its output; what it gives goes on: (B, T, D)."""
+"""Told, after each layer, its number from 1 on and its output; what it gives goes on: (B, T, D), or of A states of
+AltUp (A·B, T, D)."""
 
 
-def stack(fields: Fields, x: Array, at: Scope, *, sight: Sight, after: AfterLayer) -> Array:
-    """All layers, and the norm above them. x: (B, T, D) -> (B, T, D)."""
+def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, after: AfterLayer) -> Array:
+    """All layers, and the norm above them. tokens: (B, T); x: (B, T, D), made of them; result: (B, T, D)."""
     layers = list(expanded(fields["layers"]))
-    for index, (layer, place) in enumerate(zip(layers, places(layers, at), strict=True)):
-        x = after(index + 1, block(layer, x, place, sight=sight))  # (B, T, D)
+    own = None
+    if fields["per_layer_input"]:
+        how = fields["per_layer_input"]
+        own = own_numbers(how, tokens, x, at, norm_of=fields["norm"], layers=len(layers))  # (B, T, L, W)
+    if fields["altup"]:
+        x = spread(fields["altup"], x, at.under("altup"))  # (A, B, T, D)
+    for index, (some, place) in enumerate(zip(layers, places(layers, at), strict=True)):
+        its_own = None if own is None else own[:, :, index]  # (B, T, W)
+        y = layer(some, x, place, sight=sight, around=fields, own=its_own)  # (B, T, D), or (A, B, T, D)
+        x = after(index + 1, y.reshape(prod(y.shape[:-2]), *y.shape[-2:])).reshape(y.shape)
+    if fields["altup"]:
+        x = gathered(fields["altup"], x, at.under("altup"))  # (B, T, D)
     above = fields["final_norm"]
     if above is None:  # a layer that ends in a norm needs none above it
         above = layers[-1]["norms"] != "post"
@@ -39,10 +53,10 @@ def expanded(entries: list[Fields]) -> Iterator[Fields]:
 def places(layers: list[Fields], at: Scope) -> Iterator[Scope]:
     """Where each layer stands; of the layers of one entry that share their weights, the first one holds them."""
     holders: dict[int, str] = {}
-    for index, layer in enumerate(layers):
+    for index, some in enumerate(layers):
         place = at.under(f"layers.{index}")
-        if layer["share_weights"]:
-            holder = holders.setdefault(id(layer), place.path)  # `expanded` gives one entry again and again
+        if some["share_weights"]:
+            holder = holders.setdefault(id(some), place.path)  # `expanded` gives one entry again and again
             place = place if holder == place.path else Scope(place.tape, place.path, lender=holder)
         yield place
 

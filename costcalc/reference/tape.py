@@ -164,9 +164,9 @@ class Scope:
         path = self._held(name, prod(shape), role)
         return _checked(path, self._numbers.array(path, shape))
 
-    def gain(self, name: str, width: int) -> Array:
-        """The gain of a norm, one number a channel."""
-        path = self._held(name, width)
+    def gain(self, name: str, width: int, *, role: str = "trainable") -> Array:
+        """The gain of a norm, one number a channel, or another factor around 1."""
+        path = self._held(name, width, role)
         return _checked(path, self._numbers.gain(path, width))
 
     def table(self, name: str, length: int, width: int, *, role: str = "trainable") -> Table:

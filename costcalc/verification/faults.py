@@ -14,6 +14,8 @@ BESIDE = {"buffer": "buffers", "extra": "extra parameters"}
 """Roles of parameters that stand beside the model's own."""
 PARTS = (*((kind, kind, None) for kind in KINDS), *((name, "parameters", role) for role, name in BESIDE.items()))
 """What is added up: its name, the kind that it is of, and the role of those that stand beside the others."""
+CORES = ("scores", "values")
+"""Roles of an attention's products of two activations, and what those are called."""
 Amount = tuple[int, str]
 """How many, and what else must agree: a parameter's role, the weight that a matmul multiplies by."""
 Amounts = dict[str, dict[str, Amount]]
@@ -86,10 +88,16 @@ def _happens(record: Record, workload: Workload) -> bool:
 
 def recorded(tape: Tape) -> Amounts:
     """What the pass did."""
-    flops = {path: (flops, tape.of.get(path, path.rpartition(".")[2])) for path, flops in tape.flops().items()}
+    flops = {path: (flops, tape.of.get(path, _role(path))) for path, flops in tape.flops().items()}
     cached = {path: (elements, tape.cached_kinds.get(path, "kv")) for path, elements in tape.cached.items()}
     amounts = (dict(tape.parameters), flops, cached)
     return {kind: _without_nothing(found) for kind, found in zip(KINDS, amounts, strict=True)}
+
+
+def _role(path: str) -> str:
+    """Of a product of two activations: those of an attention are called by their roles, others count with weights."""
+    name = path.rpartition(".")[2]
+    return name if name in CORES else "weight"
 
 
 def _without_nothing(amounts: dict[str, Amount]) -> dict[str, Amount]:

@@ -174,7 +174,8 @@ def _as_before(rows: dict[int, Array], errors: list[float], layer: int, x: Array
 
 def has_experts(fields: Fields) -> bool:
     """Whether some layer routes tokens."""
-    return any(layer["feed_forward"] and "router" in layer["feed_forward"] for layer in _layers(fields))
+    parts = [layer[name] for layer in _layers(fields) for name in ("feed_forward", "feed_forward_beside")]
+    return any(part and "router" in part for part in parts)
 
 
 def has_latents(fields: Fields) -> bool:

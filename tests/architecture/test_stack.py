@@ -3,6 +3,7 @@ from pydantic import ValidationError
 
 from costcalc.architecture import Block, Pattern, Stack
 from costcalc.architecture.attention import GroupedQuery
+from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.feed_forward import Dense
 from costcalc.architecture.norm import RMSNorm
@@ -59,6 +60,9 @@ OTHER = {
     "attention_norm": False,
     "share_weights": True,
     "residual_scale": 0.5,
+    "augmented_residual": AugmentedResidual(rank=3),
+    "feed_forward_beside": Dense(d_ff=41),
+    "layer_scale": "buffer",
 }
 
 

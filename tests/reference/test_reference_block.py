@@ -115,6 +115,8 @@ def layer(monkeypatch, place):
             "attention_norm": True,
             "cross_attention": None,
             "feed_forward": {"kind": "sine"},
+            "feed_forward_beside": None,
+            "augmented_residual": None,
             **changes,
         }
         here = place({name: np.full(13, gain) for name, gain in GAINS.items()})

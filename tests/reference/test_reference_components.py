@@ -301,6 +301,39 @@ def further_cases():
     yield "further, latent", latent(LATENT, multi_token=module)
 
 
+OWN = {"vocab_size": 17, "width": 7}
+STATES = {"inputs": 3}
+
+
+def around_cases():
+    """(name, written form) of what stands around sublayers and beside them (Gemma-3n, Gemma-4)."""
+    for activation in ACTIVATIONS:
+        yield f"per-layer inputs {activation}", small(per_layer_input={**OWN, "activation": activation})
+    for inputs, active, own in product((2, 3), (0, 1), (None, OWN)):
+        altup = {"inputs": inputs, "active": active}
+        yield f"states {altup} {own}", small(altup=altup, **({"per_layer_input": own} if own else {}))
+    for norm in NORMS:
+        some = {"norm": NORMS[norm], "altup": STATES, "per_layer_input": OWN}
+        yield f"states and inputs {norm}", small(**some, layer={"norms": "sandwich", "augmented_residual": {"rank": 3}})
+        yield f"augmented {norm}", small(norm=NORMS[norm], layer={"augmented_residual": {"rank": 3}})
+        for beside in ({"kind": "dense", "d_ff": 17}, {"kind": "gated", "d_ff": 17}, MIXTURE):
+            layer = {"norms": "sandwich", "feed_forward_beside": beside}
+            yield f"{beside['kind']} beside {norm}", small(norm=NORMS[norm], layer=layer)
+    yield "scaled layers", small(per_layer_input=OWN, layer={"layer_scale": "buffer"})
+    yield "scaled states", small(altup=STATES, layer={"layer_scale": "buffer", "share_weights": True})
+    scaled = {"norm": {"kind": "rmsnorm", "weight": False}, "input_scale": True, "expert_scale": True}
+    for reads in ("input", "residual"):
+        router = {**scaled, "reads": reads}
+        beside = {"norms": "sandwich", "feed_forward_beside": {**MIXTURE, "router": router}}
+        yield f"router of {reads} beside", small(layer=beside)
+        yield f"router of {reads}", mixed(router)
+        yield f"router of {reads}, normed", mixed({"reads": reads, "norm": "layernorm", "correction": "frozen"})
+    yield "sparse", small(feed_forward={"kind": "gated", "sparsity": 0.7})
+    yield "rope of a head", small(positions={"kind": "rope", "rotary_dim": 2, "frequencies": "head"})
+    module = {"layer": {"attention": CORE, "feed_forward": {"d_ff": 37}, "layer_scale": "buffer"}}
+    yield "further, of states", small(altup=STATES, per_layer_input=OWN, multi_token=module)
+
+
 def cases():
     """(name, written form) of every case."""
     yield from encoder_cases()
@@ -310,6 +343,7 @@ def cases():
     yield from latent_cases()
     yield from mixture_cases()
     yield from further_cases()
+    yield from around_cases()
     for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
         yield f"{norms} {norm}", small(norm=NORMS[norm], layer={"norms": norms})
     for parallel, norm in product(("one_norm", "two_norms"), NORMS):

@@ -201,8 +201,24 @@ def test_only_rope_turns():
     x = RNG.normal(size=(3, 2, 7, 10)).astype(np.float32)
     for kind in ("none", "learned", "sinusoidal", "relative", "alibi"):
         assert TURNED[kind]({"kind": kind}, x, THESE) is x
-    fields = {"kind": "rope", "theta": 7.0, "rotary_dim": 4}
+    fields = {"kind": "rope", "theta": 7.0, "rotary_dim": 4, "frequencies": "rotated"}
     np.testing.assert_array_equal(TURNED["rope"](fields, x, THESE), rope(x, THESE, theta=7.0, rotary_dim=4))
+    fields["frequencies"] = "head"
+    turned = rope(x, THESE, theta=7.0, rotary_dim=4, of_head=True)
+    np.testing.assert_array_equal(TURNED["rope"](fields, x, THESE), turned)
+
+
+def test_of_a_whole_head_the_first_pairs_turn_at_its_own_frequencies():
+    """Of 10 numbers 4: numbers 0 and 5 turn by p, 1 and 6 by p / 7^(2/10), the others not at all."""
+    x = RNG.normal(size=(7, 10))
+    turned = rope(x, THESE, theta=7.0, rotary_dim=4, of_head=True)
+    for pair, slow in ((0, 1.0), (1, 7**0.2)):
+        cos, sin = np.cos(THESE / slow), np.sin(THESE / slow)
+        np.testing.assert_allclose(turned[:, pair], x[:, pair] * cos - x[:, pair + 5] * sin)
+        np.testing.assert_allclose(turned[:, pair + 5], x[:, pair] * sin + x[:, pair + 5] * cos)
+    np.testing.assert_array_equal(turned[:, [2, 3, 4, 7, 8, 9]], x[:, [2, 3, 4, 7, 8, 9]])
+    whole = rope(x, THESE, theta=7.0, rotary_dim=10, of_head=True)
+    np.testing.assert_array_equal(whole, rope(x, THESE, theta=7.0))
 
 
 def test_every_kind_is_in_all_tables():

@@ -29,8 +29,8 @@ ATTENTION = {
     "keeps_kv_weights": False,
 }
 NORM = {"kind": "rmsnorm", "eps": 1e-6, "weight": True}
-ROPE = {"kind": "rope", "theta": 1e4, "rotary_dim": None}
-PARTIAL = {"kind": "rope", "theta": 7.0, "rotary_dim": 4}
+ROPE = {"kind": "rope", "theta": 1e4, "rotary_dim": None, "frequencies": "rotated"}
+PARTIAL = {"kind": "rope", "theta": 7.0, "rotary_dim": 4, "frequencies": "rotated"}
 
 
 def measured(*turned, causal=True):
@@ -147,9 +147,8 @@ def test_the_fields_of_the_positions_are_the_ones_that_turn(monkeypatch):
         positions, "rope", lambda x, p, **fields: asked.append((int(p[0]), fields)) or TRUE_ROPE(x, p, **fields)
     )
     measured((ATTENTION, PARTIAL))
-    assert asked == [
-        (start, {"theta": 7.0, "rotary_dim": 4}) for start in (0, *module.STARTS) for _ in ("queries", "keys")
-    ]
+    turns = {"theta": 7.0, "rotary_dim": 4, "of_head": False}
+    assert asked == [(start, turns) for start in (0, *module.STARTS) for _ in ("queries", "keys")]
 
 
 def test_a_number_that_is_none_is_no_rotation(monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from costcalc.architecture.component import Component, Flag, Number, PositiveFloat, Size
+from costcalc.architecture.component import Component, Flag, Number, PositiveFloat, Share, Size
 from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
@@ -15,7 +15,8 @@ class Gated(Component):
     """(activation(x W_gate) * x W_up) W_down: three matrices, each of d_model x d_ff.
 
     limit: the gate is bounded by it from above, the other factor from both sides; up_shift: what is added to that
-    factor (gpt-oss). Neither changes a count.
+    factor (gpt-oss). sparsity: the share of the gate's numbers that becomes 0, were they normal: the activation gets
+    what is beyond so many deviations from their mean (Gemma-3n; arXiv 2506.06644). None of them changes a count.
     """
 
     kind: Literal["gated"] = "gated"
@@ -24,6 +25,7 @@ class Gated(Component):
     bias: Flag = False
     limit: PositiveFloat | None = None
     up_shift: Number = 0.0
+    sparsity: Share = 0.0
 
     def summary(self) -> str:
         """One line for a reader."""

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.feed_forward.dense import Dense
 from costcalc.architecture.feed_forward.gated import Gated
+from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
 
@@ -26,8 +27,11 @@ class Router(Component):
     (DeepSeek-V3, arXiv 2412.19437, section 2.1.2), held as a buffer or as a parameter. scores: "softmax" or "sigmoid"
     over all experts, or softmax over the chosen alone. normalize: the chosen scores are divided by their sum. scale:
     what they are then multiplied by. groups: experts in so many groups, of which each token uses groups_per_token.
-    weigh: the experts' outputs, or their inputs (Llama-4), are multiplied by the scores. All but the first two change
-    no count.
+    weigh: the experts' outputs, or their inputs (Llama-4), are multiplied by the scores.
+
+    reads: what the experts read, or the residual stream that comes into the layer's part, before its norm (Gemma-4).
+    norm: of what is read. input_scale: that is multiplied by D numbers, and by 1 / sqrt(D). expert_scale: weights are
+    multiplied by one number for each expert, when all else is done.
     """
 
     bias: Flag = False
@@ -38,10 +42,27 @@ class Router(Component):
     groups: Size = 1
     groups_per_token: Size = 1
     weigh: Literal["outputs", "inputs"] = "outputs"
+    reads: Literal["input", "residual"] = "input"
+    norm: Norm | None = None
+    input_scale: Flag = False
+    expert_scale: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """No more groups are used than there are."""
         yield self.groups_per_token <= self.groups, "{groups_per_token} of {groups} groups: no more are there"
+
+    def records(self, at: At, d_model: int, stream: Stream, *, experts: int) -> Iterator[Record]:
+        """D -> E, and what stands before and behind it."""
+        width, scores = {"D": d_model}, {"E": experts}
+        if self.norm is not None:
+            yield from self.norm.records(at, "router_norm", width)
+        if self.input_scale:
+            yield at.weight("router_input_scale", width)
+        yield from at.linear("router", stream.rows, width, scores, bias=self.bias)
+        if self.correction:
+            yield at.weight("router_correction", scores, role=self.correction)
+        if self.expert_scale:
+            yield at.weight("router_expert_scale", scores)
 
 
 class Mixture(Component):
@@ -86,14 +107,11 @@ class Mixture(Component):
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> E, the experts for the rows that reach them, and the shared one for all."""
-        width, router = {"D": d_model}, self.router
-        yield from at.linear("router", stream.rows, width, {"E": self.experts}, bias=router.bias)
-        if router.correction:
-            yield at.weight("router_correction", {"E": self.experts}, role=router.correction)
+        yield from self.router.records(at, d_model, stream, experts=self.experts)
         chosen, handed = self.experts_per_token, self.experts if self.dispatch == "all" else None
         there = at.of_experts("experts", self.experts, chosen=chosen)
         yield from self.expert.records(there, d_model, stream.routed(chosen, handed))
         if self.shared is not None:
             yield from self.shared.records(at.under("shared"), d_model, stream)
         if self.shared_gate:
-            yield from at.linear("shared_gate", stream.rows, width, {"one": 1}, bias=False)
+            yield from at.linear("shared_gate", stream.rows, {"D": d_model}, {"one": 1}, bias=False)
