@@ -78,7 +78,7 @@ def _read(
     core: Written,
     *,
     theta: float,
-    part: float = 1.0,
+    part: float | None = None,
 ) -> Written:
     """Shared experts are of the same width as the others."""
     norm, head_dim = rms_norm(config), head_size(config)

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from costcalc.errors import shown
-from costcalc.sources.huggingface import LINEAGES
+from costcalc.sources.huggingface import LINEAGES, check_code
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.origin import Origin, Where
 
@@ -34,12 +34,18 @@ class Wrapper(NamedTuple):
 
 
 WRAPPERS = {
+    "aya_vision": Wrapper("cohere2", ("AyaVisionForConditionalGeneration",)),
+    "cohere2_vision": Wrapper("cohere2", ("Cohere2VisionForConditionalGeneration",)),
+    "gemma3": Wrapper("gemma3_text", ("Gemma3ForConditionalGeneration",)),
     "kimi_k25": Wrapper("deepseek_v3", ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")),
     "llama4": Wrapper("llama4_text", ("Llama4ForConditionalGeneration",)),
+    "mistral3": Wrapper("mistral", ("Mistral3ForConditionalGeneration",)),
+    "qwen3_vl": Wrapper("qwen3_vl_text", ("Qwen3VLForConditionalGeneration",)),
     "qwen3_vl_moe": Wrapper("qwen3_vl_moe_text", ("Qwen3VLMoeForConditionalGeneration",)),
 }
 
 OF_OTHER_PARTS = """
+    adapter_layer_norm_eps alignment_intermediate_size downsample_factor
     ignore_index media_placeholder_token_id projection_hidden_size projection_layer_norm_eps
     use_unified_vision_chunk video_placeholder
     audio_token_id audio_token_index boa_token_id boa_token_index boi_token_id boi_token_index eoa_token_id
@@ -66,6 +72,7 @@ def read_nested(config: Config) -> Written:
     lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
     text = Config(data, model_type=model_type, origin=_inside(config.origin, wrapper.key))
     text.model_class = lineage.CLASSES[model_type][0]
+    check_code(text, getattr(lineage, "CODE", {}).get(model_type, ()))
     text.values[TIE] = _tie(config, text)
     written: Written = lineage.READERS[model_type](text)
     config.refuse_unread()

@@ -10,7 +10,7 @@ from typing import Any
 
 from costcalc.errors import shown
 from costcalc.sources.huggingface.config import Config
-from costcalc.sources.huggingface.decoder import FULL, SLIDING, Written, floor_width_per_head, outline
+from costcalc.sources.huggingface.decoder import FULL, SLIDING, Written, floor_width_per_head, outline, rope_mapping
 from costcalc.sources.layers import merged_layers
 
 CHUNKED = "chunked_attention"
@@ -22,7 +22,8 @@ ROTATED, UNROTATED = "rope", "nope"
 NAMES = {FULL: "global", SLIDING: "local", CHUNKED: "chunked"}
 """What layers of a kind are called, where it is not the word itself."""
 
-ROPE_KEYS = ("rope_parameters", "rope_scaling", "rope_theta", "partial_rotary_factor")
+PART = "partial_rotary_factor"
+ROPE_KEYS = ("rope_parameters", "rope_scaling", "rope_theta", PART)
 
 
 # ------------------------------------------------------------------------------------------------------ the whole
@@ -82,29 +83,36 @@ def per_head(norm: Written) -> Written:
     return {"kind": "per_head", "norm": norm}
 
 
-def rotations(config: Config, head_dim: int, *, theta: float, part: float = 1.0, word: str | None = None) -> Written:
+def rotations(
+    config: Config, head_dim: int, *, theta: float, part: float | None = None, word: str | None = None
+) -> Written:
     """RoPE. Its base and the part of a head that it turns: in `rope_scaling` or else `rope_parameters` (there in the
     entry of `word`, a type of layer, if that has one), beside them, or else the class's own.
+
+    part: None where the class always turns the whole head.
     """
     config.note(*ROPE_KEYS)
-    new = config.values.get("rope_scaling") or config.values.get("rope_parameters") or {}
-    inner = new.get(word, new) if isinstance(new, dict) else {}
-    found = {**config.values, **{key: value for key, value in (inner or {}).items() if value is not None}}
-    base, share = found.get("rope_theta"), found.get("partial_rotary_factor")
+    new = rope_mapping(config)
+    inner = new if word is None else new.get(word, new)
+    own = inner if isinstance(inner, dict) else {}
+    base, share = (config.values.get(key) if own.get(key) is None else own[key] for key in ("rope_theta", PART))
     written = {"kind": "rope", "theta": theta if base is None else base}
-    turned = rotated(config, head_dim, part if share is None else share)
+    turned = _rotated(config, head_dim, part if share is None else share, whole=part is None)
     return written if turned == head_dim else {**written, "rotary_dim": turned}
 
 
-def rotated(config: Config, head_dim: int, share: object) -> int:
-    """Numbers of a head that are turned, rounded down as the classes do; pairs are, so an odd number is refused."""
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
-        what = f"`partial_rotary_factor` must be a number above 0 and up to 1, got {shown(share)}"
-        raise config.refusal(what, 'write "partial_rotary_factor": 0.5', "partial_rotary_factor")
+def _rotated(config: Config, head_dim: int, share: object, *, whole: bool) -> int:
+    """Numbers of a head that are turned: rounded down, and then up to pairs, as the frequencies of the classes are."""
+    share = 1 if share is None else share
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1 or (whole and share != 1):
+        what = f"`{PART}` must be {'1' if whole else 'a number above 0 and up to 1'}, got {shown(share)}"
+        raise config.refusal(what, f'write "{PART}": 1.0', PART)
     turned = int(head_dim * share)
-    if turned % 2 or not turned:
+    turned += turned % 2
+    if not 0 < turned <= head_dim:
         key = "head_dim" if config.values.get("head_dim") is not None else "hidden_size"
-        raise config.refusal(f"RoPE rotates pairs, not {turned} of {head_dim} numbers", f"change `{key}`", key)
+        what = f"RoPE rotates pairs, and {share:g} of a head of {head_dim} gives none"
+        raise config.refusal(what, f"change `{key}`", key)
     return turned
 
 
