@@ -1,4 +1,6 @@
-"""Qwen2ForCausalLM (biases on q, k, v) and Qwen3ForCausalLM (QK-norm per head, `attention_bias` as in Llama)."""
+"""Qwen2ForCausalLM (biases on q, k, v) and Qwen3ForCausalLM (QK-norm per head, `attention_bias` as in Llama), and the
+text model of Qwen3-VL, which is Qwen3 without windows.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,22 @@ def read_qwen2(config: Config) -> Written:
 
 def read_qwen3(config: Config) -> Written:
     """An RMSNorm of head_dim on queries and keys."""
+    return _with_qk_norm(config, windows(config))
+
+
+def read_qwen3_vl(config: Config) -> Written:
+    """Qwen3 without windows; what rotates by three positions of an image's parts changes no count."""
+    return _with_qk_norm(config, [None] * layer_count(config))
+
+
+def _with_qk_norm(config: Config, windows_of_layers: list[int | None]) -> Written:
     bias = config.flag("attention_bias")
     qk_norm = {"kind": "per_head", "norm": rms_norm(config)}
     return llama_like(
         config,
         kv_heads=config.size_or_none("num_key_value_heads"),
         head_dim=config.size("head_dim"),
-        windows=windows(config),
+        windows=windows_of_layers,
         attention={"bias": bias, "out_bias": bias, "qk_norm": qk_norm},
     )
 
@@ -55,5 +66,9 @@ def windows(config: Config) -> list[int | None]:
     return windows_by_type(config, types, window, why_none=why_none)
 
 
-READERS = {"qwen2": read_qwen2, "qwen3": read_qwen3}
-CLASSES = {"qwen2": ("Qwen2ForCausalLM",), "qwen3": ("Qwen3ForCausalLM",)}
+READERS = {"qwen2": read_qwen2, "qwen3": read_qwen3, "qwen3_vl_text": read_qwen3_vl}
+CLASSES = {
+    "qwen2": ("Qwen2ForCausalLM",),
+    "qwen3": ("Qwen3ForCausalLM",),
+    "qwen3_vl_text": ("Qwen3VLTextForCausalLM", "Qwen3VLForConditionalGeneration"),
+}
