@@ -24,13 +24,15 @@ class Wrapper(NamedTuple):
     """Where a wrapper holds its text model.
 
     text: the model type that is meant where the text part names none. classes: those of `architectures` that are read,
-    the usual one first. key: of the text part. parts: key of each other part -> its name for a reader.
+    the usual one first. key: of the text part. parts: key of each other part -> its name for a reader. may_be_flat: old
+    files hold the keys of the text part beside those of the others.
     """
 
     text: str
     classes: tuple[str, ...]
     key: str = "text_config"
     parts: Mapping[str, str] = VISION
+    may_be_flat: bool = False
 
 
 WRAPPERS = {
@@ -40,6 +42,8 @@ WRAPPERS = {
     "kimi_k25": Wrapper("deepseek_v3", ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")),
     "llama4": Wrapper("llama4_text", ("Llama4ForConditionalGeneration",)),
     "mistral3": Wrapper("mistral", ("Mistral3ForConditionalGeneration",)),
+    "qwen2_5_vl": Wrapper("qwen2_5_vl_text", ("Qwen2_5_VLForConditionalGeneration",), may_be_flat=True),
+    "qwen2_vl": Wrapper("qwen2_vl_text", ("Qwen2VLForConditionalGeneration",), may_be_flat=True),
     "qwen3_vl": Wrapper("qwen3_vl_text", ("Qwen3VLForConditionalGeneration",)),
     "qwen3_vl_moe": Wrapper("qwen3_vl_moe_text", ("Qwen3VLMoeForConditionalGeneration",)),
 }
@@ -62,6 +66,8 @@ def read_nested(config: Config) -> Written:
     wrapper = WRAPPERS[config.model_type]
     config.note(*wrapper.parts, *OF_OTHER_PARTS.split())
     data = config[wrapper.key]
+    if data is None and wrapper.may_be_flat:
+        return _flat(config, wrapper)
     if not isinstance(data, dict):
         what = f"`{wrapper.key}` must hold the text model of a {config.model_type} config, got {shown(data)}"
         raise config.refusal(what, f'write "{wrapper.key}": {{"hidden_size": 5120, ...}}', wrapper.key)
@@ -79,6 +85,18 @@ def read_nested(config: Config) -> Written:
     _stand_for(config, text)
     left_out = [*wrapper.parts.values(), *written.get("not_counted", [])]
     return {**written, "not_counted": left_out}
+
+
+def _flat(config: Config, wrapper: Wrapper) -> Written:
+    """The text model whose keys stand beside those of the other parts."""
+    apart = {"model_type", "architectures", "auto_map", wrapper.key, *wrapper.parts, *OF_OTHER_PARTS.split()}
+    data = {key: value for key, value in config.data.items() if key not in apart}
+    text = Config(data, model_type=wrapper.text, origin=config.origin)
+    text.values[TIE] = config[TIE]
+    lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[wrapper.text]}")
+    written: Written = lineage.READERS[wrapper.text](text)
+    _stand_for(config, text)
+    return {**written, "not_counted": [*wrapper.parts.values(), *written.get("not_counted", [])]}
 
 
 def _tie(config: Config, text: Config) -> Any:

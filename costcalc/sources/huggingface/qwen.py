@@ -1,5 +1,5 @@
 """Qwen2ForCausalLM (biases on q, k, v) and Qwen3ForCausalLM (QK-norm per head, `attention_bias` as in Llama), and the
-text model of Qwen3-VL, which is Qwen3 without windows.
+text models of Qwen2-VL, which is Qwen2, and of Qwen3-VL, which is Qwen3 without windows.
 """
 
 from __future__ import annotations
@@ -66,9 +66,17 @@ def windows(config: Config) -> list[int | None]:
     return windows_by_type(config, types, window, why_none=why_none)
 
 
-READERS = {"qwen2": read_qwen2, "qwen3": read_qwen3, "qwen3_vl_text": read_qwen3_vl}
+READERS = {
+    "qwen2": read_qwen2,
+    "qwen2_5_vl_text": read_qwen2,
+    "qwen2_vl_text": read_qwen2,
+    "qwen3": read_qwen3,
+    "qwen3_vl_text": read_qwen3_vl,
+}
 CLASSES = {
     "qwen2": ("Qwen2ForCausalLM",),
+    "qwen2_5_vl_text": ("Qwen2_5_VLForConditionalGeneration",),
+    "qwen2_vl_text": ("Qwen2VLForConditionalGeneration",),
     "qwen3": ("Qwen3ForCausalLM",),
-    "qwen3_vl_text": ("Qwen3VLTextForCausalLM", "Qwen3VLForConditionalGeneration"),
+    "qwen3_vl_text": ("Qwen3VLForConditionalGeneration",),
 }
