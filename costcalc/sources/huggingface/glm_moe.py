@@ -34,7 +34,11 @@ def read_glm4_moe(config: Config) -> Written:
 
 
 def read_sarvam_moe(config: Config) -> Written:
-    """All of a head is rotated; the released checkpoints hold no multi-token-prediction layers, whatever is written."""
+    """All of a head is rotated. What else published files spell out is what the class builds."""
+    config.note("embedding_dropout", "output_dropout", "router_dtype")
+    config.expect("moe_router_enable_expert_bias", None, True)
+    config.expect("moe_shared_expert_intermediate_size", None, config["moe_intermediate_size"])
+    config.expect("score_function", None, "sigmoid")
     return _read_glm(config, theta=8e6, part=1.0)
 
 
@@ -61,6 +65,8 @@ def read_dots1(config: Config) -> Written:
     `layer_types` is not written.
     """
     layers, bias, window = layer_count(config), config.flag("attention_bias"), config.size_or_none("sliding_window")
+    config.note("max_window_layers")
+    config.expect("use_sliding_window", None, window is not None)
     reach = layers if window is None or config["max_window_layers"] is None else config.whole("max_window_layers")
     counted = [SLIDING if layer >= reach else FULL for layer in range(layers)]
     types = config.layer_types(layers, (FULL, SLIDING)) or counted
@@ -81,6 +87,7 @@ def _read(
     part: float | None = None,
 ) -> Written:
     """Shared experts are of the same width as the others."""
+    config.expect("moe_layer_freq", None, 1)
     norm, head_dim = rms_norm(config), head_size(config)
     positions = rotations(config, head_dim, theta=theta, part=part)
     width = config.size("moe_intermediate_size")

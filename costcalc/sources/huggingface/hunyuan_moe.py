@@ -42,7 +42,6 @@ BUILT: dict[str, tuple[Any, ...]] = {
     "q_lora_rank": (None,),
     "qk_nope_head_dim": (None,),
     "qk_rope_head_dim": (None,),
-    "routed_scaling_factor": (None, 1),
     "topk_group": (None, 1),
     "use_cla": (None, False),
     "use_mixed_mlp_moe": (None, True),

@@ -6,12 +6,18 @@ from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import FULL, Written, layer_count, rms_norm
 from costcalc.sources.huggingface.sparse import attention, gated, head_size, later_tokens, mixture, rotations, whole
 
+REMARKS = """
+    layernorm_full_attention_beta layernorm_linear_attention_beta layernorm_mlp_beta mlp_intermediate_size
+    mtp_transformer_layers shared_moe_mode
+"""
+"""Of the models before it, which published files still name, and of the multi-token-prediction modules."""
+
 
 def read_minimax_m2(config: Config) -> Written:
     """`rotary_dim` numbers of each head are rotated where it is written. What else published files spell out is what
     the class builds.
     """
-    config.note("mtp_transformer_layers", "sliding_window")
+    config.note(*REMARKS.split())
     config.expect("sliding_window", None)
     built = {"use_qk_norm": True, "qk_norm_type": "per_layer", "use_routing_bias": True, "scoring_func": "sigmoid"}
     for key, value in built.items():

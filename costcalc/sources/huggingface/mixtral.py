@@ -26,6 +26,7 @@ def read_phimoe(config: Config) -> Written:
     largest before the softmax, once for each of two experts: a routing of its own, which changes no count.
     """
     bias = config.flag("attention_bias")
+    config.expect("num_experts_per_tok", 2)
     written = _read(
         config,
         {"kind": "layernorm", "eps": config.number("rms_norm_eps")},

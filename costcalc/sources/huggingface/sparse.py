@@ -158,7 +158,7 @@ def mixture(
 
 def corrected_router(config: Config, **more: Any) -> Written:
     """DeepSeek-V3's (arXiv 2412.19437, section 2.1.2): sigmoids, a correction for choosing alone, groups, a factor."""
-    config.expect("scoring_func", None, "sigmoid")
+    config.expect("scoring_func", None, "sigmoid", "noaux_tc")  # dots.llm1 calls it by the method
     config.expect("topk_method", None, "noaux_tc")
     return {
         "correction": "buffer",
