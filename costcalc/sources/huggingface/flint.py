@@ -51,6 +51,7 @@ def read_kolibri1(config: Config) -> Written:
     """Where `layer_types` is null every fifth layer sees all. The correction is added before the sigmoid, which changes
     no count. All layers are rotated where `sliding_window` is null.
     """
+    config.note("intermediate_size")  # no layer is dense
     layers, normalize = layer_count(config), config.flag("norm_topk_prob")
     types = types_by_period(config, 5, full=-1)
     router = {"correction": "buffer", "scores": "sigmoid", "normalize": normalize}

@@ -81,6 +81,7 @@ def read_nested(config: Config) -> Written:
     check_code(text, getattr(lineage, "CODE", {}).get(model_type, ()))
     text.values[TIE] = _tie(config, text)
     written: Written = lineage.READERS[model_type](text)
+    text.refuse_unread()
     config.refuse_unread()
     _stand_for(config, text)
     left_out = [*wrapper.parts.values(), *written.get("not_counted", [])]
@@ -120,7 +121,7 @@ def _inside(origin: Origin, key: str) -> Origin:
 
 
 def _stand_for(config: Config, text: Config) -> None:
-    """From here on the whole is what its text part is: what was assumed and what nobody read is told of that."""
+    """From here on the whole is what its text part is: what was assumed is told of that."""
     config.data, config.defaults, config.read, config.origin = text.data, text.defaults, text.read, text.origin
 
 

@@ -1,0 +1,133 @@
+"""Wrappers: which model is read, whose word counts, and where an error says that it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from costcalc import load, parameters
+from costcalc.sources.huggingface import LINEAGES
+from costcalc.sources.huggingface.nested import WRAPPERS
+
+Config = dict[str, Any]
+
+TEXT: Config = {
+    "model_type": "llama4_text",
+    "vocab_size": 19,
+    "hidden_size": 42,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "head_dim": 10,
+    "intermediate_size": 37,
+    "intermediate_size_mlp": 17,
+    "num_hidden_layers": 3,
+    "num_local_experts": 5,
+    "attention_chunk_size": 7,
+}
+VISION: Config = {"hidden_size": 13, "model_type": "llama4_vision_model", "num_hidden_layers": 2}
+
+
+def _wrapped(text: Config | None = None, **more: Any) -> Config:
+    return {"model_type": "llama4", "text_config": {**TEXT, **(text or {})}, "vision_config": VISION, **more}
+
+
+def test_the_table_is_whole():
+    assert set(WRAPPERS) == {name for name, module in LINEAGES.items() if module == "nested"}
+    for name, wrapper in WRAPPERS.items():
+        assert LINEAGES[wrapper.text] != "nested", name
+        assert wrapper.classes
+
+
+def test_the_text_model_is_what_counts():
+    whole, text = load(_wrapped()), load(TEXT)
+    assert whole.inventory.records == text.inventory.records
+    assert (whole.not_counted, text.not_counted) == (("vision tower",), ())
+    assert whole.decoder == text.decoder
+    # No vision tower in the file is one of the class's own all the same.
+    assert load({"model_type": "llama4", "text_config": TEXT}).not_counted == ("vision tower",)
+
+
+def test_a_text_part_that_names_no_type_is_the_usual_one():
+    text = {key: value for key, value in TEXT.items() if key != "model_type"}
+    assert load({**_wrapped(), "text_config": text}).inventory == load(_wrapped()).inventory
+
+
+def test_a_text_part_of_another_type_that_is_read():
+    text = {"model_type": "llama", "hidden_size": 42, "num_attention_heads": 6, "head_dim": 10, "vocab_size": 19}
+    assert load({"model_type": "llama4", "text_config": text}).inventory.records == load(text).inventory.records
+
+
+def test_what_was_assumed_is_told_of_the_text_part():
+    source = load(_wrapped()).source
+    assert source.startswith("config.json of model type llama4; class defaults for ")
+    assert "hidden_act" in source
+    assert "image_token_index" not in source
+
+
+def test_keys_of_the_other_parts_are_not_read():
+    more = {"image_token_index": 7, "boi_token_index": 8, "torch_dtype": "bfloat16", "quantization_config": {"x": 1}}
+    assert load(_wrapped(**more)).inventory == load(_wrapped()).inventory
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "tied"),
+    [
+        ({}, {}, False),  # the wrapper's class
+        ({"tie_word_embeddings": True}, {}, True),
+        ({}, {"tie_word_embeddings": True}, True),  # as old files say it
+        # The wrapper holds the head; the library writes the class default of the text part beside it.
+        ({"tie_word_embeddings": False}, {"tie_word_embeddings": True}, False),
+        ({"tie_word_embeddings": True}, {"tie_word_embeddings": False}, True),
+    ],
+)
+def test_who_says_whether_the_head_is_tied(outer, inner, tied):
+    arch = load(_wrapped(inner, **outer))
+    assert arch.tie_embeddings is tied
+    assert parameters(arch).embedding == (1 if tied else 2) * 19 * 42
+
+
+def test_the_text_class_says_it_where_the_wrappers_class_decides_otherwise():
+    """Qwen3-VL-MoE: the text class ties, the wrapper's does not, and it holds the head."""
+    sizes = {key: TEXT[key] for key in ("vocab_size", "hidden_size", "num_attention_heads", "head_dim")}
+    text = {**sizes, "num_hidden_layers": 2, "num_experts": 5, "num_experts_per_tok": 2, "num_key_value_heads": 2}
+    assert load({"model_type": "qwen3_vl_moe", "text_config": text}).tie_embeddings is False
+    assert load({"model_type": "qwen3_vl_moe_text", **text}).tie_embeddings is True
+
+
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [
+        ({"model_type": "llama4"}, "`text_config` must hold the text model of a llama4 config, got nothing"),
+        ({"model_type": "llama4", "text_config": [1]}, "`text_config` must hold the text model of a llama4 config"),
+        (_wrapped({"model_type": "llama5"}), "`text_config` has the model_type 'llama5', which is not read"),
+        (_wrapped({"model_type": "llama4"}), "`text_config` has the model_type 'llama4', which is not read"),
+        (_wrapped({"model_type": 7}), "`text_config` has the model_type 7, which is not read"),
+        (_wrapped({"hidden_size": 0}), "`hidden_size` must be a whole number"),
+        (_wrapped({"a_key_of_tomorrow": 1}), "`a_key_of_tomorrow`: 1 is not read for llama4_text"),
+        (_wrapped(a_key_of_tomorrow=1), "`a_key_of_tomorrow`: 1 is not read for llama4"),
+        (_wrapped(hidden_size=42), "`hidden_size`: 42 is not read for llama4"),
+        (_wrapped(architectures=["Llama4ForCausalLM"]), "`architectures` 'Llama4ForCausalLM' is not read"),
+        (_wrapped({"auto_map": {"AutoModel": "mine.Model"}}), "`auto_map` names code of its own, which is not read"),
+    ],
+)
+def test_what_is_refused(refusal, config, what):
+    assert what in refusal(config).what
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "word"),
+    [
+        ({"hidden_size": -1}, {}, '"hidden_size": -1'),
+        ({"layer_types": ["full_attention", "x", "full_attention"]}, {}, '"x"'),
+        ({"a_key_of_tomorrow": 1}, {}, '"a_key_of_tomorrow": 1'),
+        ({"model_type": "llama5"}, {}, '"llama5"'),
+        ({}, {"a_key_of_tomorrow": 1}, '"a_key_of_tomorrow": 1'),
+    ],
+)
+def test_an_error_shows_its_line(refusal, write, text, more, word):
+    written = json.dumps(_wrapped(text, **more), indent=2)
+    error = refusal(write(written, "config.json"))
+    line = written.splitlines().index(next(line for line in written.splitlines() if word in line)) + 1
+    assert error.where.rpartition("config.json")[2].startswith(f":{line}:")
