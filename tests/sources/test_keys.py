@@ -6,13 +6,23 @@ from costcalc.sources.keys import homes_of, kinds_at, known_keys, written_paths
 
 GATED = {"decoder": {"layers": [{"feed_forward": {"kind": "gated"}}]}}
 LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "cross_attention"]
-LAYER += ["feed_forward", "attention_norm", "share_weights", "pattern"]
+LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "augmented_residual"]
+LAYER += ["feed_forward_beside", "layer_scale", "pattern"]
+STACK = ["norm", "positions", "final_norm", "altup", "per_layer_input", "layers", "block"]
 TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
 TOP += ["context_length", "embedding", "tie_embeddings", "share_embeddings", "head", "pooler", "decoder", "encoder"]
-TOP += ["layers", "norm", "positions", "final_norm", "block"]
+TOP += ["multi_token", "not_counted", "layers", "norm", "positions", "final_norm", "altup", "per_layer_input", "block"]
+NETWORK = ["kind", "d_ff", "activation", "bias"]
+MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
+ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "groups_per_token", "weigh"]
+ROUTER += ["reads", "norm", "input_scale", "expert_scale"]
+LATENT = {"multi_token": {"layer": {"attention": {"kind": "latent"}}}}
+OF_LATENT = ["kind", "heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim", "bias", "out_bias", "norm"]
+OF_LATENT += ["scale", "softcap"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
+POSITIONS[6:6] = ["frequencies"]
 POSITIONS += ["max_bias", "slope_scale"]
 
 
@@ -20,16 +30,24 @@ POSITIONS += ["max_bias", "slope_scale"]
     ("where", "data", "keys"),
     [
         ((), {}, TOP),
-        (("decoder",), {}, ["norm", "positions", "final_norm", "layers", "block"]),
+        (("decoder",), {}, STACK),
         (("decoder", "layers", 0), {}, LAYER),
         (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
-        (("encoder",), {}, ["norm", "positions", "final_norm", "layers", "block"]),
+        (("encoder",), {}, STACK),
         (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm"]),
         (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap"]),
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
-        (("decoder", "layers", 0, "feed_forward"), GATED, ["kind", "d_ff", "activation", "bias"]),
+        (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, "limit", "up_shift", "sparsity"]),
+        (("decoder", "layers", 0, "feed_forward", "router"), MIXTURE, ROUTER),
+        (("decoder", "layers", 0, "feed_forward", "expert"), MIXTURE, [*NETWORK, "limit", "up_shift", "sparsity"]),
+        (("multi_token",), {}, ["repeat", "norm", "own_tables", "layer"]),
+        (("multi_token", "layer", "attention"), LATENT, OF_LATENT),
         (("decoder", "positions"), {"decoder": {"positions": {"kind": "learned"}}}, ["kind", "length", "offset"]),
-        (("decoder", "positions"), {"decoder": {"positions": {"kind": "rope"}}}, ["kind", "theta", "rotary_dim"]),
+        (
+            ("decoder", "positions"),
+            {"decoder": {"positions": {"kind": "rope"}}},
+            ["kind", "theta", "rotary_dim", "frequencies"],
+        ),
         # No kind, or one that there is not: the keys of all.
         (("decoder", "positions"), {}, POSITIONS),
         (("decoder", "norm"), {"decoder": {"norm": {"kind": "batchnorm"}}}, ["kind", "eps", "weight", "bias"]),
@@ -49,9 +67,10 @@ def test_known_keys(where, data, keys):
         (("decoder", "norm"), ["layernorm", "rmsnorm"]),
         (("decoder", "positions"), ["none", "learned", "sinusoidal", "rope", "relative", "alibi"]),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "layers", 0, "attention"), ["grouped_query"]),
-        (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated"]),
-        (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection"]),
+        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent"]),
+        (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture"]),
+        (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
+        (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),
         (("decoder", "layers", 0, "attention", "qk_norm", "norm"), ["layernorm", "rmsnorm"]),
         (("d_model",), []),
         (("nothing", "here"), []),
