@@ -17,6 +17,7 @@ from costcalc.sources.origin import Origin, Where
 
 Written = dict[str, Any]
 VISION = {"vision_config": "vision tower"}
+VISION_AUDIO = {**VISION, "audio_config": "audio tower"}
 TIE = "tie_word_embeddings"
 
 
@@ -25,7 +26,8 @@ class Wrapper(NamedTuple):
 
     text: the model type that is meant where the text part names none. classes: those of `architectures` that are read,
     the usual one first. key: of the text part. parts: key of each other part -> its name for a reader. may_be_flat: old
-    files hold the keys of the text part beside those of the others.
+    files hold the keys of the text part beside those of the others. may_lack: a part whose key is null is not there; in
+    other classes it is what its own class builds by default.
     """
 
     text: str
@@ -33,12 +35,21 @@ class Wrapper(NamedTuple):
     key: str = "text_config"
     parts: Mapping[str, str] = VISION
     may_be_flat: bool = False
+    may_lack: bool = False
 
 
 WRAPPERS = {
     "aya_vision": Wrapper("cohere2", ("AyaVisionForConditionalGeneration",)),
     "cohere2_vision": Wrapper("cohere2", ("Cohere2VisionForConditionalGeneration",)),
     "gemma3": Wrapper("gemma3_text", ("Gemma3ForConditionalGeneration",)),
+    "gemma3n": Wrapper("gemma3n_text", ("Gemma3nForConditionalGeneration",), parts=VISION_AUDIO),
+    "gemma4": Wrapper("gemma4_text", ("Gemma4ForConditionalGeneration",), parts=VISION_AUDIO, may_lack=True),
+    "gemma4_unified": Wrapper(
+        "gemma4_unified_text",
+        ("Gemma4UnifiedForConditionalGeneration",),
+        parts={"vision_config": "vision embedder", "audio_config": "audio embedder"},
+        may_lack=True,
+    ),
     "kimi_k25": Wrapper("deepseek_v3", ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")),
     "llama4": Wrapper("llama4_text", ("Llama4ForConditionalGeneration",)),
     "mistral3": Wrapper("mistral", ("Mistral3ForConditionalGeneration",)),
@@ -52,6 +63,7 @@ OF_OTHER_PARTS = """
     adapter_layer_norm_eps alignment_intermediate_size downsample_factor
     ignore_index media_placeholder_token_id projection_hidden_size projection_layer_norm_eps
     use_unified_vision_chunk video_placeholder
+    audio_soft_tokens_per_image
     audio_token_id audio_token_index boa_token_id boa_token_index boi_token_id boi_token_index eoa_token_id
     eoa_token_index eoi_token_id eoi_token_index image_break_token_id image_end_token_id image_seq_length
     image_token_index mm_tokens_per_image multimodal_projector_bias projector_bias projector_hidden_act
@@ -84,8 +96,9 @@ def read_nested(config: Config) -> Written:
     text.refuse_unread()
     config.refuse_unread()
     _stand_for(config, text)
-    left_out = [*wrapper.parts.values(), *written.get("not_counted", [])]
-    return {**written, "not_counted": left_out}
+    is_there = {key: config.values.get(key) is not None or not wrapper.may_lack for key in wrapper.parts}
+    left_out = [name for key, name in wrapper.parts.items() if is_there[key]]
+    return {**written, "not_counted": [*left_out, *written.get("not_counted", [])]}
 
 
 def _flat(config: Config, wrapper: Wrapper) -> Written:
