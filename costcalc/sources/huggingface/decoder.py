@@ -52,7 +52,8 @@ def llama_like(
     network = gated(config, activation, bias=mlp_bias) if feed_forward is None else feed_forward
     whole = {"norm": norm, "norms": norms, "feed_forward": network, **(block or {})}
     layers = layers_of(whole, common, windows, where)
-    return {**outline(config), "decoder": {"norm": norm, "positions": where[0], "layers": layers}}
+    below = next((place for place in where if place != NO_POSITIONS), NO_POSITIONS)
+    return {**outline(config), "decoder": {"norm": norm, "positions": below, "layers": layers}}
 
 
 def layers_of(
@@ -141,11 +142,11 @@ def types_by_period(config: Config, period: int, *, full: int, key: str | None =
     """
     layers = layer_count(config)
     types = config.layer_types(layers, (FULL, SLIDING))
-    is_written = key is not None and config.data.get(key) is not None
-    if key is not None and is_written:
+    counts = key is not None and key in config.data and (types is None or config.data[key] is not None)
+    if key is not None and counts:
         period = config.size(key)
     counted = [FULL if layer % period == full % period else SLIDING for layer in range(layers)]
-    if key is not None and is_written and types is not None and types != counted:
+    if key is not None and counts and types not in (None, counted):
         raise config.refusal(f"`layer_types` and `{key}` disagree", "keep one of the two", key)
     return counted if types is None else types
 

@@ -47,12 +47,15 @@ def _types(config: Config) -> list[str]:
     for item in written if isinstance(written, list) else [written]:
         match item:
             case [[*pattern], int(times)] if not isinstance(times, bool) and set(map(str, pattern)) <= {GLOBAL, LOCAL}:
-                words += pattern * min(times, layers + 1)
+                words += pattern * min(times, layers // max(len(pattern), 1) + 1)
             case _:
                 what = f"`attention_types` holds {shown(item)}: a list of {GLOBAL} and {LOCAL}, and how often"
                 raise config.refusal(what, EXAMPLE, "attention_types")
+        if len(words) > layers:
+            break
     if len(words) != layers:
-        what = f"`attention_types` is for {len(words)} layers, and `num_layers` is {layers}"
+        more = "more" if len(words) > layers else f"{len(words)}"
+        what = f"`attention_types` is for {more} layers, and `num_layers` is {layers}"
         raise config.refusal(what, EXAMPLE, "attention_types")
     config.expect("attention_layers", None, words)
     return words

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 
 from costcalc.sources.huggingface.config import Config
-from costcalc.sources.huggingface.decoder import Written, layer_count, layer_norm
+from costcalc.sources.huggingface.decoder import Written, layer_count
 
 OFFSET = 2
 NORM: Written = {"kind": "layernorm", "eps": 1e-5}
-"""What OPT's and XGLM's classes build: no key holds the eps."""
+"""What the classes build: no key holds the eps."""
 
 
 def read_opt(config: Config) -> Written:
@@ -22,8 +22,8 @@ def read_opt(config: Config) -> Written:
     top in any case. `enable_bias` and `layer_norm_elementwise_affine` may leave all biases out, or the norms' numbers.
     """
     config.expect("output_projection", None, True)  # a remark in published files
-    config.note("_remove_final_layer_norm")
     before, bias = config.flag("do_layer_norm_before"), config.flag("enable_bias")
+    has_top = not config.flag("_remove_final_layer_norm")
     has_numbers = config.flag("layer_norm_elementwise_affine")
     norm = {**NORM, "weight": has_numbers, "bias": has_numbers}
     width, positions = config.size("hidden_size"), config.size("max_position_embeddings")
@@ -40,7 +40,7 @@ def read_opt(config: Config) -> Written:
         bias=bias,
         norms="pre" if before else "post",
     )
-    written["decoder"]["final_norm"] = before and not config.values["_remove_final_layer_norm"]
+    written["decoder"]["final_norm"] = before and has_top
     if narrow in (None, width):
         return written
     if not written["tie_embeddings"]:
@@ -76,7 +76,7 @@ def read_biogpt(config: Config) -> Written:
         d_ff=config.size("intermediate_size"),
         activation=config.activation("hidden_act"),
         layers=layer_count(config),
-        norm=layer_norm(config),
+        norm=NORM,
         positions={"kind": "learned", "length": positions + OFFSET, "offset": OFFSET},
     )
     return {**written, "embedding": {"scale": math.sqrt(width) if config.flag("scale_embedding") else 1.0}}
