@@ -111,8 +111,8 @@ def _rotated(config: Config, head_dim: int, share: object, *, whole: bool) -> in
     turned += turned % 2
     if not 0 < turned <= head_dim:
         key = "head_dim" if config.values.get("head_dim") is not None else "hidden_size"
-        what = f"RoPE rotates pairs, and {share:g} of a head of {head_dim} gives none"
-        raise config.refusal(what, f"change `{key}`", key)
+        why = f"a head of {head_dim} is odd" if turned else f"`{PART}` {share:g} of a head of {head_dim} gives none"
+        raise config.refusal(f"RoPE rotates pairs, and {why}", f"change `{key}`", key)
     return turned
 
 
@@ -135,19 +135,22 @@ def mixture(
     **more: Any,
 ) -> Written:
     """`experts` and `used` are the keys of how many there are, and of how many each token uses."""
-    count, chosen = config.size(experts), config.size(used)
-    if chosen > count:
-        what = f"`{used}` {chosen} of `{experts}` {count}: no more are there"
+    number, chosen = config.size(experts), config.size(used)
+    if chosen > number:
+        what = f"`{used}` {chosen} of `{experts}` {number}: no more are there"
         raise config.refusal(what, "change one of the two", used)
     groups, reached = router.get("groups", 1), router.get("groups_per_token", 1)
-    if count % groups:
-        raise config.refusal(f"`{experts}` {count} is not a multiple of {groups} groups", "change one", experts)
-    if reached > groups or chosen > reached * (count // groups):
-        what = f"`{used}` {chosen}, of {reached} groups of {count // groups} experts each: {groups} are there"
+    if number % groups:
+        raise config.refusal(f"`{experts}` {number} is not a multiple of {groups} groups", "change one", experts)
+    if "groups" in router and number // groups < 2:
+        what = f"{groups} groups of `{experts}` {number}: of each, the two largest scores are added up"
+        raise config.refusal(what, "make groups of two experts or more", experts)
+    if reached > groups or chosen > reached * (number // groups):
+        what = f"`{used}` {chosen}, of {reached} groups of {number // groups} experts each: {groups} are there"
         raise config.refusal(what, f"change `{used}` or the groups", used)
     return {
         "kind": "mixture",
-        "experts": count,
+        "experts": number,
         "experts_per_token": chosen,
         "expert": expert,
         "shared": shared,
