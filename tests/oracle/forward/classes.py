@@ -34,6 +34,7 @@ TABLES = (
     ),
     *("position_embeddings", "token_type_embeddings", "relative_attention_bias"),
 )
+FACTORS = ("embed_scale", "layer_scalar", "correct_output_scale", "router.scale", "per_expert_scale")
 KEY_BIASES = ("self_attn.k_proj.bias", "encoder_attn.k_proj.bias", "attention.self.key.bias", "attention.key.bias")
 
 
@@ -109,11 +110,16 @@ def answer(model: Any, inputs: Inputs) -> torch.Tensor:
 def neutral(config: Config, name: str) -> float:
     """The value at which a parameter or buffer changes nothing: of a gain 1, or 0 where the class itself adds the 1."""
     gain = name.lower().endswith((*(f"{norm}.weight" for norm in NORMS), "layernorm_embedding.weight"))
-    return float(name.endswith("embed_scale") or (gain and config["model_type"] not in ("gemma2", "gemma3_text")))
+    return float(name.endswith(FACTORS) or (gain and config["model_type"] not in ("gemma2", "gemma3_text")))
 
 
 def cancels(config: Config, name: str) -> bool:
-    """Whether a parameter adds the same to all scores of a query: a bias of keys that nothing rotates."""
+    """Whether a parameter adds the same to all scores of a query: a bias of keys that nothing rotates.
+
+    Or whether the norm above the layers takes out again what it multiplies by: the last layer's scale.
+    """
+    if name.endswith(f"layers.{config.get('num_hidden_layers', 0) - 1}.layer_scalar"):
+        return True
     return config["model_type"] in ("opt", "bert", "albert", "bart") and name.endswith(KEY_BIASES)
 
 
@@ -129,6 +135,8 @@ def drawn(config: Config, rng: np.random.Generator) -> Weights:
             spread = 1.4 / math.sqrt(parameter.shape[1 if config["model_type"] in ("gpt_oss", "llama4_text") else 2])
         if any(table in name for table in TABLES) and parameter.ndim == 2:
             spread = 0.7
+        if "altup" in name and name.endswith(("modality_router.weight", "correction_coefs.weight")):
+            spread *= 3  # what they read is divided by the width
         if name.endswith("Attention.q.weight"):  # T5 does not divide scores by the root of a head's size
             spread /= math.sqrt(config["d_kv"])
         if name.endswith("q_proj.weight") and config["model_type"] == "gpt_neo":  # nor does GPT-Neo
@@ -136,5 +144,7 @@ def drawn(config: Config, rng: np.random.Generator) -> Weights:
         if "decoder.layers" in name and name.endswith("q_proj.weight") and config["model_type"] == "bart":
             spread *= 2.2  # its scores are small
         values = neutral(config, name) + spread * rng.standard_normal(tuple(parameter.shape))
+        if name.endswith("q_norm.weight") and config["model_type"] in ("gemma3n_text", "gemma4_text"):
+            values *= 0.5  # they do not divide scores by the root of a head's size either
         weights[name] = torch.from_numpy((np.round(values * 256) / 256).astype(np.float32))
     return weights

@@ -42,6 +42,7 @@ from classes import (
     read,
 )
 from models import MODELS
+from models_around import MODELS as AROUND
 from models_by_layer import MODELS as BY_LAYER
 
 HERE = Path(__file__).resolve().parent
@@ -153,7 +154,7 @@ def check_inside(model: Any, inputs: Inputs) -> str:
 
 def record(name: str) -> None:
     """Check one model, print what was measured, write its file."""
-    kind, keys, changes = (MODELS | BY_LAYER)[name]
+    kind, keys, changes = (MODELS | BY_LAYER | AROUND)[name]
     config: Config = {"architectures": [kind], **parsed(keys)}
     rng = np.random.default_rng(list(name.encode()))
     inputs = read(config, rng)
@@ -183,7 +184,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     torch.set_grad_enabled(False)
     torch.set_num_threads(1)
-    for name in sys.argv[1:] or [*MODELS, *BY_LAYER]:
+    for name in sys.argv[1:] or [*MODELS, *BY_LAYER, *AROUND]:
         record(name)
 
 
