@@ -28,6 +28,10 @@ class AltUp(Component):
         yield self.inputs > 1, "inputs {inputs}: there is no other state beside the active one"
         yield self.active < self.inputs, "active {active}: the states are 0 to {inputs} - 1"
 
+    def summary(self) -> str:
+        """One line for a reader."""
+        return f"{self.inputs} states (AltUp), of which layers compute number {self.active}"
+
     def below(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """The other states are made of the embeddings."""
         yield from self._others(at, "below", d_model, stream)

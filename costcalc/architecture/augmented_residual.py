@@ -19,6 +19,10 @@ class AugmentedResidual(Component):
 
     rank: Size
 
+    def summary(self) -> str:
+        """One line for a reader."""
+        return f"augmented residual of rank {self.rank:,}"
+
     def records(self, at: At, d_model: int, stream: Stream, norm: Norm) -> Iterator[Record]:
         """D -> rank -> D, and a norm."""
         here, width, rank = at.under("augmented_residual"), {"D": d_model}, {"R_own": self.rank}

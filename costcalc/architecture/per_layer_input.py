@@ -25,6 +25,10 @@ class PerLayerInput(Component):
     width: Size
     activation: Activation = "gelu_tanh"
 
+    def summary(self) -> str:
+        """One line for a reader."""
+        return f"{self.width:,} numbers in each layer, of a table of {self.vocab_size:,} rows"
+
     def below(self, at: At, d_model: int, stream: Stream, norm: Norm, *, layers: int) -> Iterator[Record]:
         """The table and the projection, once for all layers; the norm of one layer's part."""
         here, each = at.under("per_layer_input"), {"layers": layers, "W_own": self.width}

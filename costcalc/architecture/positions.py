@@ -124,6 +124,7 @@ class RotaryPositions(Component):
     def summary(self) -> str:
         """One line for a reader."""
         part = "" if self.rotary_dim is None else f", {self.rotary_dim} numbers of each head"
+        part += " at the whole head's frequencies" if self.frequencies == "head" else ""
         return f"RoPE, theta {self.theta:,.0f}{part}"
 
     def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:

@@ -20,6 +20,10 @@ def described(model: Architecture) -> dict[str, Cell]:
         before = f"{name} " if len(model.stacks) > 1 else ""
         groups = [group for group in model.groups if group.path.partition(".")[0] == name]
         rows[f"{before}layers"] = f"{stack.depth:,} of width {model.d_model:,}{_sharing(groups)}"
+        if stack.altup is not None:
+            rows[f"{before}residual stream"] = stack.altup.summary()
+        if stack.per_layer_input is not None:
+            rows[f"{before}per-layer inputs"] = stack.per_layer_input.summary()
         for group in groups:
             rows.update(_sublayers(before, group, model.d_model, is_one_of_several=len(groups) > 1))
         rows[f"{before}norms"] = _norms(stack, groups)
@@ -41,6 +45,10 @@ def _sublayers(before: str, group: Group, d_model: int, *, is_one_of_several: bo
         rows[f"{before}cross-attention{where}"] = block.cross_attention.summary(d_model)
     if block.feed_forward is not None:
         rows[f"{before}feed-forward{where}"] = block.feed_forward.summary()
+    if block.feed_forward_beside is not None:
+        rows[f"{before}beside it{where}"] = block.feed_forward_beside.summary()
+    if block.augmented_residual is not None:
+        rows[f"{before}beside attention{where}"] = block.augmented_residual.summary()
     return rows
 
 

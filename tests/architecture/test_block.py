@@ -4,7 +4,7 @@ from pydantic import ValidationError
 from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import RuleError
-from costcalc.architecture.feed_forward import Dense, Gated
+from costcalc.architecture.feed_forward import Dense, Gated, Mixture
 from costcalc.architecture.norm import LayerNorm, RMSNorm
 from costcalc.architecture.places import DECODER, At
 from costcalc.architecture.positions import LearnedPositions, RotaryPositions
@@ -98,6 +98,62 @@ def test_the_parts_stand_at_their_own_places_for_every_layer():
         *FEED_FORWARD.records(AT.under("feed_forward"), 13, DECODER),
     ]
     assert {r.times for r in made} == {3}
+
+
+BESIDE = Gated(d_ff=17)
+
+
+def test_a_second_network_beside_the_first_has_norms_of_its_own():
+    """Gemma-4: three more norms of 13, and 3·13·17 = 663 numbers."""
+    layer, alone = block(norms="sandwich", feed_forward_beside=BESIDE), block(norms="sandwich")
+    assert weight_paths(layer)[len(weight_paths(alone)) :] == [
+        "feed_forward_alone_output_norm",
+        "feed_forward_beside_norm",
+        "feed_forward_beside",
+        "feed_forward_beside_output_norm",
+    ]
+    held = [sum(r.parameters for r in some.records(AT, 13, DECODER) if type(r) is Weight) for some in (layer, alone)]
+    assert held[0] - held[1] == 3 * (663 + 3 * 13)
+    made = [r for r in layer.records(AT, 13, DECODER) if ".feed_forward_beside." in r.path]
+    assert made == list(BESIDE.records(AT.under("feed_forward_beside"), 13, DECODER))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"feed_forward": None, "norms": "sandwich"},
+            "`feed_forward_beside` stands beside a `feed_forward`",
+        ),
+        *(
+            ({"norms": norms}, f"`feed_forward_beside` goes with `norms: sandwich`, not with {norms}")
+            for norms in ("pre", "post", "output")
+        ),
+    ],
+)
+def test_a_second_network_that_has_no_place(changes, message):
+    with pytest.raises(RuleError) as caught:
+        block(feed_forward_beside=BESIDE, **changes).check(WHERE, 13)
+    assert (str(caught.value), caught.value.where) == (message, WHERE)
+
+
+def test_the_rules_of_the_second_network_are_told_at_its_place():
+    with pytest.raises(RuleError) as caught:
+        mixture = Mixture(experts=2, experts_per_token=3, expert=BESIDE)
+        block(norms="sandwich", feed_forward_beside=mixture).check(WHERE, 13)
+    assert caught.value.where == (*WHERE, "feed_forward_beside")
+
+
+def test_a_layers_scale_is_one_number_beside_the_parameters():
+    (*others, scale) = block(layer_scale="buffer").records(AT, 13, DECODER)
+    assert others == list(block().records(AT, 13, DECODER))
+    assert scale == Weight("decoder.layers.layer_scale", {"one": 1}, 3, "buffer")
+
+
+@pytest.mark.parametrize("layer_scale", [0, True, "trainable"])
+def test_what_is_no_scale_of_a_layer(layer_scale):
+    with pytest.raises(ValidationError):
+        block(layer_scale=layer_scale)
 
 
 def test_a_layer_does_something():

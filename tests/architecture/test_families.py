@@ -170,6 +170,14 @@ def test_the_norm_of_a_layers_attention_may_be_left_out():
             ("decoder", "layers"),
             "no layer of the decoder looks at the encoder",
         ),
+        *(
+            (base, {"encoder": {**base["encoder"], **key}}, ("encoder", name), f"`{name}` is for a decoder")
+            for base in (PAIR, ENCODER)
+            for name, key in (
+                ("altup", {"altup": {"inputs": 2}}),
+                ("per_layer_input", {"per_layer_input": {"vocab_size": 17, "width": 7}}),
+            )
+        ),
     ],
 )
 def test_what_a_family_cannot_have(base, changes, where, message):

@@ -2,6 +2,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 import costcalc
+from costcalc.architecture.component import RuleError
 from costcalc.architecture.places import At
 from costcalc.architecture.positions import (
     AlibiPositions,
@@ -64,6 +65,10 @@ def test_tables_are_added_below_the_layers_and_rotations_happen_inside_them(posi
         (SinusoidalPositions(stored="buffer", length=11), "sinusoidal, stored (buffer)"),
         (RotaryPositions(), "RoPE, theta 10,000"),
         (RotaryPositions(theta=5e5, rotary_dim=32), "RoPE, theta 500,000, 32 numbers of each head"),
+        (
+            RotaryPositions(rotary_dim=32, frequencies="head"),
+            "RoPE, theta 10,000, 32 numbers of each head at the whole head's frequencies",
+        ),
         (LearnedPositions(length=514, offset=2), "learned, 514 rows, 2 of them unused"),
         (RelativePositions(), "relative, 32 buckets"),
         (RelativePositions(per_layer=True), "relative, 32 buckets in each layer"),
@@ -72,6 +77,12 @@ def test_tables_are_added_below_the_layers_and_rotations_happen_inside_them(posi
 )
 def test_one_line_for_a_reader(positions, text):
     assert positions.summary() == text
+
+
+def test_frequencies_of_a_whole_head_are_for_a_part_of_it():
+    RotaryPositions(frequencies="head", rotary_dim=4).check(("here",), 13)
+    with pytest.raises(RuleError, match=r"^`frequencies: head` needs a `rotary_dim`$"):
+        RotaryPositions(frequencies="head").check(("here",), 13)
 
 
 def test_a_stored_table_of_sinusoids_needs_its_length(refusal):

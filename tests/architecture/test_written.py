@@ -327,3 +327,14 @@ def test_a_default_that_names_no_kind_is_one_for_any_kind():
     """A bias for every feed-forward is not dropped because a layer's is gated; what does not fit is refused later."""
     written = {"block": {"feed_forward": {"bias": True}}, "layers": [{"feed_forward": {"kind": "gated", "d_ff": 11}}]}
     assert only_layer(written)["feed_forward"] == {"kind": "gated", "d_ff": 11, "bias": True}
+
+
+def test_what_is_around_all_layers_may_stand_at_the_top():
+    around = {"altup": {"inputs": 3}, "per_layer_input": {"vocab_size": 17, "width": 7}}
+    stack = full_form({**around, "norm": "rmsnorm", "layers": [{"feed_forward": {"d_ff": 37}}]})["decoder"]
+    assert {key: stack[key] for key in around} == around
+
+
+def test_a_second_network_is_dense_unless_it_says_otherwise():
+    layer = only_layer({"layers": [{"feed_forward_beside": {"d_ff": 37}}]})
+    assert layer["feed_forward_beside"] == {"kind": "dense", "d_ff": 37}

@@ -29,7 +29,8 @@ class Gated(Component):
 
     def summary(self) -> str:
         """One line for a reader."""
-        return f"gated {self.activation}, {self.d_ff:,} wide{', biases' if self.bias else ''}"
+        sparse = f", {100 * self.sparsity:g}% of the gate zero" if self.sparsity else ""
+        return f"gated {self.activation}, {self.d_ff:,} wide{', biases' if self.bias else ''}{sparse}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> F twice and F -> D."""

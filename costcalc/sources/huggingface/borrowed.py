@@ -8,8 +8,8 @@ from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written
 from costcalc.sources.huggingface.sparse import count
 
-MAKES, READS = "makes", "shared"
-"""Words for layers that make keys and values, and for those that share those of another."""
+MAKES, READS = "own", "shared"
+"""Words for layers with keys and values of their own, and for those that share those of another."""
 KEY = "num_kv_shared_layers"
 
 

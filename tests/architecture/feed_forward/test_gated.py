@@ -1,4 +1,6 @@
 import numpy as np
+import pytest
+from pydantic import ValidationError
 
 from costcalc.architecture.feed_forward import Dense, Gated
 from costcalc.architecture.places import DECODER, At
@@ -45,8 +47,19 @@ def test_a_gated_network_is_a_dense_one_and_half_as_much_again():
         assert (len(gated), len(dense)) == (3, 2)
 
 
+@pytest.mark.parametrize("sparsity", [-0.1, 1.0, 1, "0.5"])
+def test_what_is_no_share(sparsity):
+    with pytest.raises(ValidationError):
+        Gated(d_ff=37, sparsity=sparsity)
+
+
+def test_sparse_gates_cost_as_much():
+    assert list(Gated(d_ff=37, sparsity=0.95).records(AT, 13, DECODER)) == list(Gated(d_ff=37).records(AT, 13, DECODER))
+
+
 def test_one_line_for_a_reader():
     assert Gated(d_ff=14_336).summary() == "gated silu, 14,336 wide"
+    assert Gated(d_ff=37, sparsity=0.95).summary() == "gated silu, 37 wide, 95% of the gate zero"
     assert Gated(d_ff=37, activation="gelu_tanh", bias=True).summary() == "gated gelu_tanh, 37 wide, biases"
 
 

@@ -5,6 +5,7 @@ import pytest
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.feed_forward import Dense, Gated, Mixture
 from costcalc.architecture.feed_forward.mixture import Router
+from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.places import DECODER, SOURCE, At
 from costcalc.inventory import Matmul, Memory, Routed, Tokens, Weight, Workload
 
@@ -74,6 +75,18 @@ def test_a_correction_has_a_number_an_expert(role):
 def test_a_router_may_have_a_bias():
     [bias] = [r for r in records(changed(router=Router(bias=True))) if r.path.endswith("_bias")]
     assert bias == Weight(path("router_bias"), {"E": 7}, 3)
+
+
+def test_what_stands_around_a_router():
+    """Gemma-4: a norm without gain of what it reads, D numbers, and one number for each expert."""
+    router = Router(reads="residual", norm=RMSNorm(weight=False), input_scale=True, expert_scale=True)
+    made = records(changed(router=router))
+    expert_scale = Weight(path("router_expert_scale"), {"E": 7}, 3)
+    product = linear("router", {"D": 13, "E": 7})
+    assert made == [Weight(path("router_input_scale"), {"D": 13}, 3), *product, expert_scale, *records(SMALL)[2:]]
+    gained = records(changed(router=Router(norm=RMSNorm())))
+    assert gained == [Weight(path("router_norm"), {"D": 13}, 3), *records(SMALL)]
+    assert records(changed(router=Router(reads="residual"))) == records(SMALL)
 
 
 def flops(mixture, **workload):
