@@ -190,8 +190,8 @@ def rope_mapping(config: Config) -> Written:
 def partial_rotary(config: Config, head_dim: int) -> Written:
     """RoPE of the first `partial_rotary_factor` of each head's numbers, rounded down to a whole number of them."""
     key = "partial_rotary_factor"
-    new = rope_mapping(config).get(key)
-    factor = config[key] if new is None else new
+    old, new = config[key], rope_mapping(config).get(key)
+    factor = old if new is None else new
     factor, key = 1 if factor is None else factor, config.spelled.get(key, key)
     if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor <= 1:
         raise config.refusal(f"`{key}` must be above 0 and at most 1, got {shown(factor)}", f'write "{key}": 0.5', key)
@@ -199,7 +199,7 @@ def partial_rotary(config: Config, head_dim: int) -> Written:
     if turned < 2 or turned % 2:
         what = f"RoPE rotates pairs, and `{key}` {factor} of a head of {head_dim} is {turned}"
         raise config.refusal(what, "change one of the two", key)
-    return {**rotary(config), "rotary_dim": None if turned == head_dim else turned}
+    return rotary(config) if turned == head_dim else {**rotary(config), "rotary_dim": turned}
 
 
 def rotary_by_type(config: Config, old: dict[str, tuple[str, float]]) -> dict[str, Written]:

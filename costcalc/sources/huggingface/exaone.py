@@ -43,20 +43,22 @@ def read_exaone4(config: Config) -> Written:
 
 
 def _types(config: Config, window: int | None) -> list[str]:
-    """`layer_types`, or from `sliding_window_pattern`: a period (4: every fourth is full), or its letters ("LLLG")."""
+    """`layer_types`, or from `sliding_window_pattern`: a period (4: every fourth is full), or its letters ("LLLG").
+
+    The class writes the pattern beside any list, and reads the list.
+    """
     layers, pattern = layer_count(config), config[PATTERN]
+    types = config.layer_types(layers, (FULL, SLIDING))
+    if types is not None:
+        return types
     if window is None:
-        return config.layer_types(layers, (FULL,)) or [FULL] * layers
+        return [FULL] * layers
     if not isinstance(pattern, str):
         return types_by_period(config, 4, full=-1, key=PATTERN)
     if not pattern or set(pattern) - LETTERS.keys():
         what = f"`{PATTERN}` {shown(pattern)} has other letters than L and G"
         raise config.refusal(what, f'write "{PATTERN}": "LLLG"', PATTERN)
-    spelled = [LETTERS[pattern[layer % len(pattern)]] for layer in range(layers)]
-    types = config.layer_types(layers, (FULL, SLIDING)) or spelled
-    if types != spelled:
-        raise config.refusal(f"`layer_types` and `{PATTERN}` disagree", "keep one of the two", PATTERN)
-    return types
+    return [LETTERS[pattern[layer % len(pattern)]] for layer in range(layers)]
 
 
 READERS = {"exaone": read_llama, "exaone4": read_exaone4}

@@ -30,7 +30,7 @@ def read_ctrl(config: Config) -> Written:
     """Sinusoids, which no checkpoint holds; rows times the root of the width; a bias for each word on the head."""
     width, positions = config.size("n_embd"), {"kind": "sinusoidal", "length": config.size("n_positions")}
     network = {"kind": "dense", "d_ff": config.size("dff"), "activation": "relu", "bias": True}
-    norm = {"kind": "layernorm", "eps": 1e-6}  # the layers'; the one on top has the file's eps
+    norm = {"kind": "layernorm", "eps": 1e-6, "bias": True}  # the layers'; the one on top has the file's eps
     written = _whole(config, norm, positions, network, "pre")
     written["decoder"]["norm"] = layer_norm(config, "layer_norm_epsilon")
     return {**written, "embedding": {"scale": math.sqrt(width)}, "head": {"kind": "vocabulary", "bias": True}}

@@ -55,7 +55,8 @@ GENERATION = """
 
 # Tokens and tokenizers.
 TOKENS = """
-    bos_token bos_token_id chat_template cls_token cls_token_id decoder_start_token_id eos_token eos_token_id
+    bos_token bos_token_id chat_template cls_token cls_token_id decoder_start_token_id eod_token_id eos_token
+    eos_token_id
     eos_token_ids image_token_id mask_token mask_token_id pad_token sep_token unk_token
     pad_token_id padding_side predict_special_tokens prefix sep_token_id tokenizer_class tokenizer_padding_side
     unk_token_id video_token_id

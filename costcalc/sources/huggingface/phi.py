@@ -21,6 +21,7 @@ def read_phi(config: Config) -> Written:
     """One norm for both sublayers, RoPE on a part of each head, and a bias for each word on the head."""
     layers, head_dim = layer_count(config), floor_width_per_head(config)
     norm = layer_norm(config)
+    config.expect("head_dim", None, head_dim)  # with another one, `qk_layernorm` would not fit
     written = llama_like(
         config,
         kv_heads=config.size_or_none("num_key_value_heads"),

@@ -283,6 +283,8 @@ def test_letters_of_a_pattern():
     config = _small("exaone4", num_hidden_layers=7, sliding_window_pattern="LLG")
     assert _windows(config) == [W, W, None, W, W, None, W]
     assert _windows({**config, "sliding_window": None}) == [None] * 7
+    words = ["full_attention", *["sliding_attention"] * 6]
+    assert _windows({**config, "layer_types": words}) == [None, W, W, W, W, W, W]  # the class reads the list
 
 
 def test_a_remark_of_gemma_3_beside_its_list():
@@ -541,10 +543,6 @@ def test_a_key_that_would_build_something_else(refusal, model_type, key, value):
     [
         (
             _small("gemma3_text", sliding_window_pattern=2, layer_types=["full_attention"] * 3),
-            "`layer_types` and `sliding_window_pattern` disagree",
-        ),
-        (
-            _small("exaone4", sliding_window_pattern="LG", layer_types=["full_attention"] * 3),
             "`layer_types` and `sliding_window_pattern` disagree",
         ),
         (_small("opt", word_embed_proj_dim=13, tie_word_embeddings=False), "a head of its own over"),
