@@ -42,17 +42,12 @@ def read_deepseek_v3(config: Config) -> Written:
 def read_without_modules(config: Config) -> Written:
     """The same class, for checkpoints that are not known to hold such modules."""
     kinds, later = _kinds(config), later_tokens(config, "num_nextn_predict_layers")
-    return model(config, kinds, latent(config), two_kinds(config, kinds, by_groups(config)), **later)
+    return model(config, kinds, latent(config), two_kinds(config, kinds, sigmoid_router(config)), **later)
 
 
-def by_groups(config: Config) -> Written:
-    """The router: a group is as good as its two best experts together, so that it has two."""
-    router = corrected_router(config, scale=_scale(config))
-    number, groups = config.size("n_routed_experts"), router["groups"]
-    if number < 2 * groups:
-        what = f"`n_group` {groups} of {number} experts: the class adds up the two best of each group"
-        raise config.refusal(what, "write fewer groups, or more `n_routed_experts`", "n_group")
-    return router
+def sigmoid_router(config: Config) -> Written:
+    """DeepSeek-V3's, whose factor is written or the class's own."""
+    return corrected_router(config, scale=_scale(config))
 
 
 def _scale(config: Config) -> float:
@@ -78,7 +73,7 @@ def _modules(config: Config) -> Written:
     number = count(config, key) if key in config.data else 0
     if not number or config.flag("tie_word_embeddings"):
         return {}
-    layer = block(config, latent(config), experts(config, router=by_groups(config)))
+    layer = block(config, latent(config), experts(config, router=sigmoid_router(config)))
     return {
         "multi_token": {"repeat": number, "norm": rms_norm(config), "own_tables": True, "layer": layer},
         "not_counted": [],

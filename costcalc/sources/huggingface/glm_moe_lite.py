@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written, layer_count
-from costcalc.sources.huggingface.deepseek import by_groups
+from costcalc.sources.huggingface.deepseek import sigmoid_router
 from costcalc.sources.huggingface.latent import latent, model, two_kinds
 from costcalc.sources.huggingface.sparse import DENSE, SPARSE, agreed, count, dense_first, later_tokens, words
 
@@ -19,7 +19,7 @@ def read_glm4_moe_lite(config: Config) -> Written:
     if config[key] is not None:
         kinds = agreed(config, kinds, dense_first(layers, count(config, key)), key) or kinds
     later = later_tokens(config, "num_nextn_predict_layers", "num_mtp_layers")
-    return model(config, kinds, latent(config), two_kinds(config, kinds, by_groups(config)), **later)
+    return model(config, kinds, latent(config), two_kinds(config, kinds, sigmoid_router(config)), **later)
 
 
 READERS = {"glm4_moe_lite": read_glm4_moe_lite}

@@ -142,7 +142,7 @@ def mixture(
     groups, reached = router.get("groups", 1), router.get("groups_per_token", 1)
     if number % groups:
         raise config.refusal(f"`{experts}` {number} is not a multiple of {groups} groups", "change one", experts)
-    if "groups" in router and number // groups < 2:
+    if "groups" in router and router["scores"] == "sigmoid" and number // groups < 2:
         what = f"{groups} groups of `{experts}` {number}: of each, the two largest scores are added up"
         raise config.refusal(what, "make groups of two experts or more", experts)
     if reached > groups or chosen > reached * (number // groups):
