@@ -842,6 +842,11 @@ MIXED = (*LAYER, "feed_forward")
         ("experts gated True, shared True", (*MIXED, "shared"), "kind", "shared expert"),
         ("experts gated True", (*MIXED, "router"), "scores", "scores of a router"),
         ("experts gated True", (*MIXED, "router"), "weigh", "weight of an expert"),
+        ("router of residual", (*MIXED, "router"), "reads", "reading of a router"),
+        ("router of residual", (*MIXED, "router", "norm"), "kind", "norm"),
+        ("dense beside rms", (*LAYER, "feed_forward_beside"), "kind", "feed-forward"),
+        ("per-layer inputs silu", ("decoder", "per_layer_input"), "activation", "activation"),
+        ("rope of a head", (*LAYER, "positions"), "frequencies", "frequencies"),
     ],
 )
 def test_a_kind_without_a_forward_pass_is_an_error(case, where, key, what):

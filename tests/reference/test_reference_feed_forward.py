@@ -5,7 +5,7 @@ import pytest
 
 from costcalc.architecture.feed_forward import Dense, Gated
 from costcalc.reference import ACTIVATIONS
-from costcalc.reference.networks import NETWORKS
+from costcalc.reference.networks import NETWORKS, sparse
 from costcalc.reference.tape import Product
 
 # B=3, T=11, D=13, F=37
@@ -83,3 +83,22 @@ def test_a_limit_that_nothing_reaches_changes_nothing(place):
         NETWORKS["gated"](fields("gated", limit=limit), X.astype(np.float32), place(GIVEN)) for limit in (97.0, None)
     )
     np.testing.assert_array_equal(wide, none)
+
+
+def test_a_sparse_gate_keeps_what_is_far_above_its_mean(place):
+    """Of normal numbers 0.95 lie below a mean and 1.6449 deviations."""
+    some = fields("gated", sparsity=0.95, activation="relu")
+    y = NETWORKS["gated"](some, X.astype(np.float32), place(GIVEN))
+    gate = X @ GIVEN["gate"]
+    bound = gate.mean(axis=-1, keepdims=True) + 1.644854 * gate.std(axis=-1, keepdims=True)
+    kept = np.maximum(gate - bound, 0)
+    assert 0 < (kept > 0).mean() < 0.1
+    np.testing.assert_allclose(y, (kept * (X @ GIVEN["up"])) @ GIVEN["down"], rtol=1e-3, atol=1e-4)
+    assert y.dtype == np.float32
+
+
+def test_a_half_of_the_gate_is_above_its_mean():
+    x = RNG.normal(size=(3, 1001)).astype(np.float32)
+    kept = sparse(x, 0.5)
+    np.testing.assert_allclose(kept, np.maximum(x - x.mean(axis=-1, keepdims=True), 0), atol=1e-6)
+    assert kept.dtype == np.float32

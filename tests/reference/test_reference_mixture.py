@@ -7,7 +7,7 @@ import pytest
 
 from costcalc.architecture.feed_forward import Mixture
 from costcalc.reference import Arena, Scope, Tape
-from costcalc.reference.mixture import largest, mixture, of_best_groups, routed
+from costcalc.reference.mixture import largest, mixture, of_best_groups, routed, sent
 from costcalc.reference.tape import Product
 
 # B=3, T=7, D=13, E=10, X=3, F=17, shared F=19
@@ -221,3 +221,38 @@ def test_a_mixture_of_deepseek_v3_by_hand():
     trainable = sum(elements for elements, role in here.tape.parameters.values() if role == "trainable")
     assert trainable == 257 * 3 * 7168 * 2048 + 7168 * 256 == 656_569_532_416 // 58
     assert sum(here.tape.flops().values()) == 2 * (9 * 3 * 7168 * 2048 + 7168 * 256)
+
+
+def test_a_router_reads_what_it_is_given_in_place_of_its_input(place):
+    """The experts still read theirs."""
+    other = RNG.normal(size=X.shape).astype(np.float32)
+    chosen = routed(fields(), other.reshape(-1, 13), place(GIVEN))
+    rows = X.reshape(-1, 13)
+    wanted = sent(fields(), rows, *chosen, place(GIVEN).under("experts")).reshape(X.shape)
+    np.testing.assert_array_equal(mixture(fields(), X, place(GIVEN), residual=other), wanted)
+
+
+def test_what_is_read_is_normed_and_scaled_before_it_is_routed(place):
+    router = {"norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True}, "input_scale": True}
+    more = {"router_norm": RNG.normal(size=13), "router_input_scale": RNG.normal(size=13)}
+    here = place({**GIVEN, **more})
+    rows = ROWS.astype(float)
+    normed = rows / np.sqrt(np.mean(rows**2, axis=-1, keepdims=True) + 0.3) * more["router_norm"]
+    read = (normed * more["router_input_scale"] / 13**0.5).astype(np.float32)
+    weights, chosen = routed(fields(router), ROWS, here)
+    wanted = routed(fields(), read, place(GIVEN))
+    np.testing.assert_allclose(weights, wanted[0], rtol=1e-4)
+    np.testing.assert_array_equal(chosen, wanted[1])
+    assert (
+        here.tape.parameters["here.router_input_scale"] == here.tape.parameters["here.router_norm"] == (13, "trainable")
+    )
+
+
+def test_weights_of_experts_are_scaled_when_all_else_is_done(place):
+    scales = {"router_expert_scale": RNG.normal(size=10)}
+    here = place({**GIVEN, **scales})
+    weights, chosen = routed(fields({"expert_scale": True, "scale": 2.5}), ROWS, here)
+    plain, same = routed(fields({"scale": 2.5}), ROWS, place(GIVEN))
+    np.testing.assert_array_equal(chosen, same)
+    np.testing.assert_allclose(weights, plain * scales["router_expert_scale"][chosen], rtol=1e-5)
+    assert here.tape.parameters["here.router_expert_scale"] == (10, "trainable")
