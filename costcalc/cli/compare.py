@@ -17,6 +17,7 @@ from costcalc.cli.models import (
     family_note,
     load_all,
     memory_for,
+    not_counted,
     with_note,
 )
 from costcalc.cli.options import Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
@@ -145,6 +146,7 @@ def _report(found: Comparison, why: str) -> Report:
     ]
     if found.memory_tokens:
         always.append(f"{several(found.memory_tokens, 'encoder token')} beside the context, where a model reads them")
+    always += [not_counted(model) for model in found.models]
     notes = [*always, "weights hold every parameter in the one dtype"]
     if len(found.models) == 2:
         from costcalc.cli import differences as of_two  # noqa: PLC0415 - for more models it is not needed

@@ -11,7 +11,7 @@ from costcalc.calculators.experts import Experts, expert_figures, experts
 from costcalc.calculators.figure import Figure
 from costcalc.calculators.parameters import Parameters, parameters
 from costcalc.cli.emit import emit
-from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many, with_note
+from costcalc.cli.models import column_names, explain_numbers, header, load_all, not_counted, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, Version
 from costcalc.report import Cell, Measure, Quantity, Ratio, Report, Row, Table, side_by_side
 from costcalc.units import human, parse_length, several
@@ -87,7 +87,7 @@ def _report(names: list[str], found: list[Found]) -> Report:
     return Report(
         title="; ".join(_answer(name, each) for name, each in zip(names, found, strict=True)),
         tables=(side_by_side("experts", names, sheets, strong="active", others=estimated), *filter(None, steps)),
-        notes=(EVEN, *filter(None, map(_none, found))),
+        notes=(EVEN, *filter(None, (note for each in found for note in (_none(each), not_counted(each.model))))),
         data=one_or_many([_data(each) for each in found]),
     )
 
@@ -165,4 +165,4 @@ def _data(each: Found) -> dict[str, Any]:
         ],
         "read_parameters": each.step.read_parameters,
     }
-    return with_note(data, _none(each))
+    return with_note(data, _none(each), not_counted(each.model))

@@ -20,6 +20,7 @@ from costcalc.cli.models import (
     idle_cross,
     load_all,
     memory_for,
+    not_counted,
     one_or_many,
     with_note,
 )
@@ -184,7 +185,8 @@ def _notes(each: Fit) -> list[str]:
         else ""
     )
     notes = [f"{caches}activations only as far as kept free"]
-    notes += [note for note in (_limit(each), family_note(each.model, each.memory_tokens), _beyond(each)) if note]
+    said = (_limit(each), not_counted(each.model), family_note(each.model, each.memory_tokens), _beyond(each))
+    notes += [note for note in said if note]
     return notes
 
 
@@ -243,7 +245,7 @@ def _data(each: Fit) -> dict[str, Any]:
         "engine_reserved": _capacity(each.engine),
     }
     family = idle_cross(each.model, each.memory_tokens)
-    return with_note(data, _limit(each), family, _beyond(each), _null(each))
+    return with_note(data, _limit(each), not_counted(each.model), family, _beyond(each), _null(each))
 
 
 def _null(each: Fit) -> str:

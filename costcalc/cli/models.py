@@ -93,6 +93,12 @@ def family_note(model: Architecture, memory_tokens: int) -> str | None:
     return no_next_token(model) or idle_cross(model, memory_tokens)
 
 
+def not_counted(model: Architecture) -> str | None:
+    """Parts that the source describes, and that no number here holds."""
+    names = model.inventory.not_counted
+    return f"{model.name}: not counted, beside the text model: {', '.join(names)}" if names else None
+
+
 def check_pass(model: Architecture, *, past_tokens: int, logits: str, latent: str | None = None) -> None:
     """Options that nothing in this model reads are refused, in the words of the command line."""
     inventory = model.inventory

@@ -10,7 +10,7 @@ import typer
 from costcalc.calculators.parameters import Parameters, layer_parameters, parameters, trained_weights
 from costcalc.cli.emit import emit
 from costcalc.cli.layers import parse_layers
-from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many, with_note
+from costcalc.cli.models import column_names, explain_numbers, header, load_all, not_counted, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, Version
 from costcalc.cli.parts import parts
 from costcalc.errors import CostcalcError, nearest, shown
@@ -62,8 +62,8 @@ def run(
     trained = [None if train_layers is None else _chosen(model, train_layers) for model in loaded]
     counted = [_counted(model, layers) for model, layers in zip(loaded, trained, strict=True)]
     notes = [_trained_note(model, layers) for model, layers in zip(loaded, trained, strict=True)]
-    shared = [_shared_note(model) for model in loaded]
-    notes = ["; ".join(filter(None, both)) or None for both in zip(notes, shared, strict=True)]
+    beside = [[_shared_note(model), not_counted(model)] for model in loaded]
+    notes = ["; ".join(filter(None, [own, *more])) or None for own, more in zip(notes, beside, strict=True)]
     data = [with_note(_data(model, count, by), note) for model, count, note in zip(loaded, counted, notes, strict=True)]
     if explain:
         figures = [_figures(model, layers) for model, layers in zip(loaded, trained, strict=True)]
@@ -167,12 +167,21 @@ def totals(count: Parameters) -> dict[str, Cell]:
     }
     sometimes = {
         "active": (count.active, count.total),
+        **({} if count.active == count.total else _active(count)),
         "trainable": (count.trainable, count.total),
         "buffers": (count.buffers, 0),
         "extra": (count.extra, 0),
     }
     rows = {**always, **{name: value for name, (value, plain) in sometimes.items() if value != plain}}
     return {name: Quantity(value, "parameters") for name, value in rows.items()}
+
+
+def _active(count: Parameters) -> dict[str, tuple[int, int]]:
+    """Of a mixture of experts, what a token uses without tables that are only looked up, and without any."""
+    return {
+        "active, no input table": (count.active_without_input_table, 0),
+        "active, no tables": (count.active_without_tables, 0),
+    }
 
 
 def _totals(models: list[Architecture], counted: list[Parameters]) -> Table:
@@ -193,6 +202,8 @@ def _data(model: Architecture, count: Parameters, by: str) -> dict[str, Any]:
         "extra_parameters": count.extra,
         "components": [_component(weight) for weight in count.components],
     }
+    if count.not_counted:
+        data["not_counted"] = list(count.not_counted)
     if by == "layer":
         per_layer = layer_parameters(model.inventory)
         data["layers"] = [

@@ -24,6 +24,7 @@ from costcalc.cli.models import (
     header,
     load_all,
     memory_for,
+    not_counted,
     one_or_many,
     with_note,
 )
@@ -164,7 +165,12 @@ def _thumb(rule: RuleOfThumb) -> dict[str, Cell]:
 
 
 def _notes(page: Page) -> list[str]:
-    found = [published_note(page.model, page.counted), family_note(page.model, page.memory_tokens), _beyond(page)]
+    found = [
+        published_note(page.model, page.counted),
+        not_counted(page.model),
+        family_note(page.model, page.memory_tokens),
+        _beyond(page),
+    ]
     derived = list(page.model.derived_facts())
     if derived:
         found.append(f"{page.model.name} derives: {'; '.join(derived)}")
@@ -206,4 +212,4 @@ def _data(page: Page) -> dict[str, Any]:
             "kv_bytes_per_token": page.rule.kv_bytes_per_token,
         },
     }
-    return with_note(data, family_note(page.model, page.memory_tokens), _beyond(page))
+    return with_note(data, not_counted(page.model), family_note(page.model, page.memory_tokens), _beyond(page))

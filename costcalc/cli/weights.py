@@ -9,7 +9,7 @@ import typer
 from costcalc.calculators.figure import Figure, given
 from costcalc.calculators.weights import WeightFormat, bits_format, vector_parameters, weight_formats, weight_sizes
 from costcalc.cli.emit import emit
-from costcalc.cli.models import column_names, explain_numbers, header, load_all, one_or_many, with_note
+from costcalc.cli.models import column_names, explain_numbers, header, load_all, not_counted, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, Output, Version
 from costcalc.expression import symbol
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
@@ -85,6 +85,7 @@ def _report(
         f"{name}: {count:,} parameters of norms and biases, which files often keep wider"
         for name, count in zip(names, vectors, strict=True)
     ]
+    notes += [note for model in models for note in [not_counted(model)] if note]
     notes.append("modelled: files that mix formats tensor by tensor, at the bits measured on Llama-2-7B")
     return Report(
         title="; ".join(
@@ -131,4 +132,4 @@ def _data(
             for form in formats
         ],
     }
-    return with_note(data, NO_MEMORY if space is None else None)
+    return with_note(data, not_counted(model), NO_MEMORY if space is None else None)

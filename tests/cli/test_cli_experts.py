@@ -56,7 +56,7 @@ layers:
 @pytest.fixture
 def model(tmp_path):
     def write(text):
-        path = tmp_path / f"{text.split()[1]}.yaml"
+        path = tmp_path / f"{text.partition('name: ')[2].split()[0]}{len(text)}.yaml"
         path.write_text(text, encoding="utf-8")
         return path
 
@@ -208,3 +208,22 @@ def test_modules_beside_the_model_have_a_line_of_their_own(fine, data, model):
 @pytest.mark.parametrize("text", [MIXED, LATENT, LAYERED], ids=lambda text: text.split()[1])
 def test_each_of_them_is_verified(fine, model, text):
     assert "agree" in fine("verify", model(text))
+
+
+def test_active_parameters_with_and_without_tables(fine, model):
+    text = fine("params", model(MIXED))
+    assert re.search(r"active +7,137 .*\nactive, no input table +6,890 .*\nactive, no tables +6,643 ", text)
+    assert "active" not in fine("params", model(LATENT))
+
+
+def test_what_no_count_holds_is_named(fine, data, model):
+    path = model("not_counted: [vision tower, projector]\n" + MIXED)
+    said = "mixed: not counted, beside the text model: vision tower, projector"
+    found = data("params", path)
+    assert (found["not_counted"], found["note"]) == (["vision tower", "projector"], said)
+    assert "not_counted" not in data("params", model(MIXED))
+    for command in ("params", "show", "weights", "experts"):
+        assert f"note: {said}\n" in fine(command, path)
+        assert said in data(command, path)["note"]
+    assert f"note: {said}\n" in fine("fits", path, "--memory", "1GB")
+    assert f"note: {said}\n" in fine("compare", path, model(LATENT))
