@@ -5,7 +5,7 @@ Kimi-K2 (2507.20534) is DeepSeek-V3 under a type of its own: its files name Deep
 
 from __future__ import annotations
 
-from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.config import MOST_LAYERS, Config
 from costcalc.sources.huggingface.decoder import Written, layer_count, rms_norm, width_per_head
 from costcalc.sources.huggingface.latent import agrees, block, experts, latent, model, rotated_size, two_kinds
 from costcalc.sources.huggingface.sparse import corrected_router, count, dense_first, later_tokens
@@ -73,6 +73,7 @@ def _modules(config: Config) -> Written:
     number = count(config, key) if key in config.data else 0
     if not number or config.flag("tie_word_embeddings"):
         return {}
+    number = config.size(key, largest=MOST_LAYERS)
     layer = block(config, latent(config), experts(config, router=sigmoid_router(config)))
     return {
         "multi_token": {"repeat": number, "norm": rms_norm(config), "own_tables": True, "layer": layer},

@@ -357,6 +357,11 @@ def test_bad_values(refusal, config, changes, what):
         (V3, {"topk_group": 1, "num_experts_per_tok": 5}, "`num_experts_per_tok` 5, of 1 groups"),
         (V3, {"num_nextn_predict_layers": -1}, "`num_nextn_predict_layers`"),
         (V3, {"num_nextn_predict_layers": True}, "`num_nextn_predict_layers`"),
+        (
+            V3,
+            {"num_nextn_predict_layers": 10**9},
+            "`num_nextn_predict_layers` must be a whole number from 1 to 100,000",
+        ),
         (V3, {"num_mtp_layers": 1, "num_nextn_predict_layers": 2}, "disagree"),
         (V2, {"scoring_func": "sigmoid"}, "`scoring_func`: 'sigmoid'"),
         (V2, {"topk_method": "noaux_tc"}, "`topk_method`: 'noaux_tc'"),
