@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from costcalc.architecture.architecture import Architecture
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, RuleError
+from costcalc.architecture.lent import name_lenders, numbered
 from costcalc.architecture.positions import RotaryPositions, has_one_table
 from costcalc.architecture.stack import Pattern, Stack
 from costcalc.architecture.written import FullForm
@@ -107,8 +108,8 @@ def changes(base: Architecture, other: Architecture) -> tuple[Change, ...]:
 def applied(base: Architecture, *made: Change) -> Architecture:
     """`base` with these changes only: what it leaves out stays what it stands for in the base.
 
-    Its layers are nameless, since two that were equal may differ now. Raises `RuleError` with the rule that the changes
-    break, such as heads that are no multiple of the base's kv_heads.
+    Its layers are nameless, since two that were equal may differ now, but for those that others read. Raises
+    `RuleError` with the rule that the changes break, such as heads that are no multiple of the base's kv_heads.
     """
     start = _kept(_rotating(base), base.d_model)
     data = start.model_dump()
@@ -123,7 +124,7 @@ def applied(base: Architecture, *made: Change) -> Architecture:
             place |= dict(change.beside)
     for value in data.values():
         if isinstance(value, dict):
-            _take_names(value.get("layers", []))
+            name_lenders(value.get("layers", []))
     try:
         return Architecture.model_validate(FullForm(data))
     except ValidationError as error:
@@ -134,14 +135,8 @@ def applied(base: Architecture, *made: Change) -> Architecture:
         raise
 
 
-def _take_names(entries: list[dict[str, Any]]) -> None:
-    for entry in entries:
-        entry.pop("name", None)
-        _take_names(entry.get("pattern", []))
-
-
 def _rotating(model: Architecture) -> Architecture:
-    """RoPE of all the numbers of a head, in one way: with no rotary_dim."""
+    """RoPE of all the numbers of a head, in one way: with no rotary_dim. Layers that others read, by their numbers."""
     same: dict[Any, Any] = {}
 
     def entry(old: Entry) -> Entry:
@@ -154,7 +149,7 @@ def _rotating(model: Architecture) -> Architecture:
         return old.model_copy(update={"positions": same.get(turned, turned)})
 
     def turned_stack(stack: Stack) -> Stack:
-        layers = tuple([entry(old) for old in stack.layers])
+        layers = tuple([entry(old) for old in numbered(stack).layers])
         return stack.model_copy(update={"layers": layers, "positions": same.get(stack.positions, stack.positions)})
 
     return model.model_copy(update={name: turned_stack(stack) for name, stack in model.stacks.items()})

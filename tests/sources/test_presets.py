@@ -58,7 +58,11 @@ PUBLISHED = {
     "gpt-oss-20b": 20_914_757_184,
     "gpt-oss-120b": 116_829_156_672,
     "llama-4-scout": 107_769_861_120,  # the text model
+    "gemma-4-26b-a4b": "25.2B",
+    "gemma-4-31b": "30.7B",
 }
+# Text models whose published totals are those of all parts; tests/sources/test_gemma_presets.py holds them to others.
+OF_ALL_PARTS = {"gemma-3n-e2b", "gemma-3n-e4b", "gemma-4-e2b", "gemma-4-e4b"}
 # The paper (arXiv 1706.03762, table 3) prints 65M and 213M; with its 37,000 tokens (section 5.1) they come to these.
 OTHERWISE = {"transformer-base": ("65M", 63_045_632), "transformer-big": ("213M", 214_171_648)}
 
@@ -95,15 +99,19 @@ MIXTURES = {
 }
 
 
+# In tests/sources/test_gemma_presets.py.
+GEMMA = {"gemma-4-26b-a4b", "gemma-4-31b"} | OF_ALL_PARTS
+
+
 def test_every_preset_is_held_to_a_figure():
-    assert set(preset_names()) == {*PUBLISHED, *OTHERWISE}
+    assert set(preset_names()) == {*PUBLISHED, *OTHERWISE} | OF_ALL_PARTS
     assert preset_names() == sorted(preset_names())
 
 
 def test_every_preset_that_was_a_decoder_from_the_start_has_its_shape():
     """Those of later ones are compared with their config.json, in files of their own."""
     decoders = {name for name in preset_names() if load(name).family == "decoder-only"}
-    later = {"bloom-560m", "mpt-7b", "falcon-rw-1b"} | BY_LAYER | MIXTURES
+    later = {"bloom-560m", "mpt-7b", "falcon-rw-1b"} | BY_LAYER | MIXTURES | GEMMA
     assert decoders - set(SHAPES) == later
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written
-from costcalc.sources.huggingface.sparse import count
+from costcalc.sources.huggingface.sparse import DENSE, count
 
 MAKES, READS = "own", "shared"
 """Words for layers with keys and values of their own, and for those that share those of another."""
 KEY = "num_kv_shared_layers"
+USUAL = rf"_({MAKES}|{DENSE})(?=_|$)"
 
 
 def sharing(config: Config, types: Sequence[str]) -> list[str]:
@@ -29,9 +31,14 @@ def sharing(config: Config, types: Sequence[str]) -> list[str]:
 def lent(layers: list[Written], types: Sequence[str], words: Sequence[str]) -> list[Written]:
     """The layers, each that reads with the name of the one that it reads: the last of its type that makes.
 
-    `layers` has one entry a layer, the same object for equal ones, each with a name.
+    `layers` has one entry a layer, the same object for equal ones, and where there are several kinds each has a name,
+    of which the words for what is usual are taken out.
     """
-    lenders = {word: layer["name"] for layer, word, makes in zip(layers, types, words, strict=True) if makes == MAKES}
+    for layer in layers:
+        if "name" in layer:
+            layer["name"] = re.sub(USUAL, "", layer["name"])
+    makers = [(word, layer) for layer, word, makes in zip(layers, types, words, strict=True) if makes == MAKES]
+    lenders = {word: layer.get("name") for word, layer in makers}
     for layer, word, makes in zip(layers, types, words, strict=True):
         if makes == READS:
             layer["attention"]["cache_of"] = lenders[word]

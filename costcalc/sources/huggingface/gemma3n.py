@@ -20,7 +20,7 @@ from costcalc.sources.huggingface.decoder import (
     width_per_head,
 )
 from costcalc.sources.huggingface.gemma import OLD_BASES
-from costcalc.sources.huggingface.sparse import attention, layers_by_kind, per_head, whole
+from costcalc.sources.huggingface.sparse import DENSE, SPARSE, attention, layers_by_kind, per_head, whole
 
 TRAINING = ("altup_coef_clip", "altup_lr_multiplier")
 SPARSITIES, WIDTHS = "activation_sparsity_pattern", "intermediate_size"
@@ -131,8 +131,8 @@ def _is_width(value: object) -> bool:
 def _words(shares: Sequence[float]) -> dict[str, float]:
     """A word for each share: "dense" for 0, "sparse" for another, or with a number where there are several."""
     others = [share for share in dict.fromkeys(shares) if share]
-    named = {f"sparse{n if n else ''}": share for n, share in enumerate(others)}
-    return {"dense": 0.0, **named}
+    named = {f"{SPARSE}{n if n else ''}": share for n, share in enumerate(others)}
+    return {DENSE: 0.0, **named}
 
 
 READERS = {"gemma3n_text": read_gemma3n}
