@@ -446,6 +446,53 @@ def test_names_of_old_files():
     assert load({**exaone, "num_layers": L}).inventory == load(_small("exaone")).inventory
 
 
+# ------------------------------------------------------------------------------------------------------------- wrappers
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "text"),
+    [
+        ("aya_vision", _small("cohere2")),
+        ("cohere2_vision", _small("cohere2", num_hidden_layers=5)),
+        ("gemma3", _small("gemma3_text", num_hidden_layers=8)),
+        ("mistral3", {"model_type": "mistral", **SIZES, "head_dim": 10, "sliding_window": None}),
+        ("mistral3", _small("ministral3")),
+        ("qwen2_vl", {"model_type": "qwen2_vl_text", **SIZES}),
+        ("qwen2_5_vl", {"model_type": "qwen2_5_vl_text", **SIZES}),
+        ("qwen3_vl", {"model_type": "qwen3_vl_text", **SIZES, "head_dim": 10}),
+    ],
+)
+def test_the_text_model_of_a_wrapper(wrapper, text):
+    vision = {"hidden_size": 64, "num_hidden_layers": 2}
+    arch = load({"model_type": wrapper, "text_config": text, "vision_config": vision, "image_token_index": 7})
+    usual = {"tie_word_embeddings": False} if wrapper.startswith("qwen") else {}
+    alone = load({**text, **usual})
+    assert arch.inventory.records == alone.inventory.records
+    assert (parameters(arch).not_counted, parameters(alone).not_counted) == (("vision tower",), ())
+
+
+def test_a_flat_file_of_qwen2_vl():
+    text = {"tie_word_embeddings": False, **SIZES}
+    other = {"vision_config": {"depth": 2}, "vision_token_id": 3, "image_token_id": 5}
+    flat = load({"model_type": "qwen2_vl", **text, **other})
+    nested = load({"model_type": "qwen2_vl", "text_config": text, **other})
+    assert flat.inventory == nested.inventory
+    assert flat.tie_embeddings is False
+
+
+def test_a_flat_file_with_a_key_that_nobody_reads(refusal):
+    flat = {"model_type": "qwen2_vl", **SIZES, "vision_config": {}, "no_such_key": 3}
+    assert "`no_such_key`" in refusal(flat).what
+    assert "`text_config`" in refusal({"model_type": "gemma3", **SIZES}).what
+
+
+def test_mistral_3_is_not_tied_unless_it_says_so():
+    text = {"model_type": "ministral3", **SIZES, "head_dim": 10}
+    assert load({"model_type": "mistral3", "text_config": text}).tie_embeddings is False
+    tied = {"model_type": "mistral3", "text_config": {**text, "tie_word_embeddings": True}}
+    assert load(tied).tie_embeddings is True
+
+
 # -------------------------------------------------------------------------------------------------------------- refused
 
 
