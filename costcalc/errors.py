@@ -11,6 +11,8 @@ LEFT_OF_CARET = 30
 MOST_IN_EXCERPT = 200
 """Characters: of combining ones, a line of no width has any number."""
 CUT = "..."
+BEGUN = 4
+"""So many letters of a name are its beginning: `mistral_7b` is nearer to `mistral-7b-v0.1` than to `mixtral-8x7b`."""
 FEW_LETTERS = 0.6
 """How alike, to difflib, a word and the one that was probably meant are at least."""
 
@@ -79,8 +81,10 @@ def nearest(word: str, known: Iterable[str], *, count: int = 1, cutoff: float = 
     import difflib  # noqa: PLC0415 - only an error needs it
 
     folded = {name.lower().replace("-", "_"): name for name in known}
-    hits = difflib.get_close_matches(word.lower().replace("-", "_")[:100], folded, n=count, cutoff=cutoff)
-    return [folded[hit] for hit in hits]
+    meant = word.lower().replace("-", "_")[:100]
+    hits = difflib.get_close_matches(meant, folded, n=count, cutoff=cutoff)
+    begun = [name for name in folded if name.startswith(meant)][:count] if len(meant) >= BEGUN else []
+    return [folded[hit] for hit in dict.fromkeys([*begun, *hits])][:count]
 
 
 def _one_line(text: str) -> str:

@@ -58,6 +58,12 @@ PUBLISHED = {
     "gpt-oss-20b": 20_914_757_184,
     "gpt-oss-120b": 116_829_156_672,
     "llama-4-scout": 107_769_861_120,  # the text model
+    "deepseek-v2-lite": 15_706_484_224,
+    "deepseek-v2": 235_741_434_880,
+    "deepseek-v3": 671_026_404_352,
+    "kimi-k2": "1T",
+    "minicpm3-4b": "4.07B",
+    "qwen2.5-72b": 72_706_203_648,
     "gemma-4-26b-a4b": "25.2B",
     "gemma-4-31b": "30.7B",
 }
@@ -83,6 +89,7 @@ SHAPES = {
     "llama-3.2-1b": (16, 2048, 32, 8, 64, 8192, 128256, 131072, True),
     "mistral-7b-v0.1": (32, 4096, 32, 8, 128, 14336, 32000, 32768, False),
     "qwen2.5-7b": (28, 3584, 28, 4, 128, 18944, 152064, 131072, False),
+    "qwen2.5-72b": (80, 8192, 64, 8, 128, 29568, 152064, 131072, False),
     "qwen3-8b": (36, 4096, 32, 8, 128, 12288, 151936, 40960, False),
     "gemma-2-9b": (42, 3584, 16, 8, 256, 14336, 256000, 8192, True),
     "phi-2": (32, 2560, 32, 32, 80, 10240, 51200, 2048, False),
@@ -99,6 +106,8 @@ MIXTURES = {
 }
 
 
+# In tests/sources/test_latent_presets.py.
+LATENT = {"deepseek-v2-lite", "deepseek-v2", "deepseek-v3", "kimi-k2", "minicpm3-4b"}
 # In tests/sources/test_gemma_presets.py.
 GEMMA = {"gemma-4-26b-a4b", "gemma-4-31b"} | OF_ALL_PARTS
 
@@ -111,7 +120,7 @@ def test_every_preset_is_held_to_a_figure():
 def test_every_preset_that_was_a_decoder_from_the_start_has_its_shape():
     """Those of later ones are compared with their config.json, in files of their own."""
     decoders = {name for name in preset_names() if load(name).family == "decoder-only"}
-    later = {"bloom-560m", "mpt-7b", "falcon-rw-1b"} | BY_LAYER | MIXTURES | GEMMA
+    later = {"bloom-560m", "mpt-7b", "falcon-rw-1b"} | BY_LAYER | MIXTURES | GEMMA | LATENT
     assert decoders - set(SHAPES) == later
 
 

@@ -69,6 +69,7 @@ def _parallel(config: Config, windows: list[int | None], positions: list[Written
         attention={"bias": bias, "out_bias": bias, **attention},
         block={"parallel": "one_norm"},
     )
+    config.note("logit_scale")  # it changes no count
     return {**written, "head": {"kind": "vocabulary", "scale": config.number("logit_scale")}}
 
 

@@ -49,6 +49,7 @@ def read_cohere2_moe(config: Config) -> Written:
             "feed_forward": networks[kind],
         }
 
+    config.note("logit_scale")  # it changes no count
     head = {"kind": "vocabulary", "scale": config.number("logit_scale")}
     stack = layers_by_kind(list(zip(types, kinds, strict=True)), layer_of)
     return whole(config, norm, positions, stack, head=head)

@@ -19,7 +19,7 @@ CONSTANTS = """
     scale_attn_weights scale_attn_by_inverse_layer_idx reorder_and_upcast_attn pretraining_tp summary_activation
     activation_dropout classif_dropout decoder_layerdrop dropout_rate emb_pdrop embed_dropout encoder_layerdrop
     layerdrop resid_dropout norm_epsilon
-    attention_multiplier embedding_multiplier logit_scale logits_scaling residual_multiplier
+    attention_multiplier embedding_multiplier logits_scaling residual_multiplier
     summary_first_dropout summary_last_dropout summary_proj_to_labels summary_type summary_use_proj
 """
 
