@@ -83,7 +83,7 @@ def _heads(config: Config, types: list[str]) -> tuple[list[str], dict[str, tuple
     usual = config.size("head_dim"), config.size("num_key_value_heads")
     if config[OVERRIDES] is not None:
         config.note(*FULL_KEYS)  # the class reads them where it has no overrides
-        sizes = _overridden(config, len(types), usual)
+        sizes = _overridden(config, types, usual)
     else:
         full = config.size(FULL_KEYS[0]), usual[1]
         if config[FULL_KEYS[1]] is not None and config.flag("attention_k_eq_v"):
@@ -96,9 +96,9 @@ def _heads(config: Config, types: list[str]) -> tuple[list[str], dict[str, tuple
     return [words[size] for size in sizes], {word: size for size, word in words.items()}
 
 
-def _overridden(config: Config, layers: int, usual: tuple[int, int]) -> list[tuple[int, int]]:
-    """What `per_layer_config` says of single layers, by number: nothing but the two sizes."""
-    written, sizes = config[OVERRIDES], [usual] * layers
+def _overridden(config: Config, types: list[str], usual: tuple[int, int]) -> list[tuple[int, int]]:
+    """What `per_layer_config` says of layers by number: nothing but the two sizes, the same for all of one type."""
+    written, layers, sizes = config[OVERRIDES], len(types), [usual] * len(types)
     hint = 'such as {"5": {"head_dim": 512}}'
     if not isinstance(written, dict):
         raise config.refusal(f"`{OVERRIDES}` must hold layers by number, got {shown(written)}", hint, OVERRIDES)
@@ -111,6 +111,8 @@ def _overridden(config: Config, layers: int, usual: tuple[int, int]) -> list[tup
             if type(value) is not int or value < 1:
                 raise config.refusal(f"`{OVERRIDES}` has {shown(value)}, which is no size", hint, OVERRIDES, number)
         sizes[int(number)] = own.get("head_dim", usual[0]), own.get("num_key_value_heads", usual[1])
+    if len(set(zip(types, sizes, strict=True))) > len(set(types)):
+        raise config.refusal(f"`{OVERRIDES}` makes layers of one type differ, which the class refuses", hint, OVERRIDES)
     return sizes
 
 
