@@ -231,7 +231,7 @@ CASES = {
     """,
     "kolibri1": f"""{COMMON}{FREE_HEAD};
     sliding_window=5; sliding_window=8 layer_types=SSFSF; norm_topk_prob=true shared_expert_intermediate_size=61;
-    sliding_window=null layer_types=FFFFF
+    layer_types=FFFFF
     """,
 }
 
@@ -308,4 +308,6 @@ def drawn(model_type: str, rng: random.Random) -> Config:
         if model_type == "olmoe":
             config["head_dim"] = 84 // heads // 2 * 2
             config["hidden_size"] = config["head_dim"] * heads
+    if not config.get("head_dim") and config["num_attention_heads"] == 12:
+        config["num_attention_heads"] = 6  # 84 over 12 is odd, which rotates no pairs
     return raw(model_type, config)

@@ -8,12 +8,12 @@ import math
 
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import (
+    FULL,
     NO_POSITIONS,
     SLIDING,
     Written,
     layer_count,
     rms_norm,
-    types_by_period,
     windows_by_type,
 )
 from costcalc.sources.huggingface.sparse import (
@@ -39,7 +39,7 @@ def read_afmoe(config: Config) -> Written:
     """
     config.note("num_expert_groups", "num_limited_groups", "use_grouped_mm")
     layers, bias, window = layer_count(config), config.flag("attention_bias"), config.size_or_none("sliding_window")
-    types = types_by_period(config, 4, full=-1, key="global_attn_every_n_layers")
+    types = _types(config, layers)
     windows_by_type(config, types, window, why_none="`sliding_window` is null")
     norm, head_dim, networks = rms_norm(config), head_size(config), _networks(config)
     positions = rotations(config, head_dim, theta=1e4)
@@ -74,6 +74,12 @@ def _networks(config: Config) -> dict[str, Written]:
         DENSE: gated(config, config.size("intermediate_size")),
         SPARSE: mixture(config, gated(config, width), router=router, shared=shared),
     }
+
+
+def _types(config: Config, layers: int) -> list[str]:
+    """`layer_types`, else every `global_attn_every_n_layers`-th sees all; the class writes both: the list counts."""
+    types, every = config.layer_types(layers, (FULL, SLIDING)), config.size("global_attn_every_n_layers")
+    return types or [SLIDING if (layer + 1) % every else FULL for layer in range(layers)]
 
 
 READERS = {"afmoe": read_afmoe}

@@ -217,16 +217,16 @@ def _by_layer(config: Config, key: str, layers: int, known: Iterable[Any], what:
 
 
 def numbered(config: Config, key: str, layers: int) -> frozenset[int]:
-    """A list of layers by number, from 0; null is an empty one."""
+    """A list of layers by number, from 0; null is an empty one. The classes pass over layers that are not there."""
     listed = config[key]
     if listed is None:
         return frozenset()
     if not isinstance(listed, list):
         raise config.refusal(f"`{key}` must be a list of layers, got {shown(listed)}", f'write "{key}": [0]', key)
     for index, value in enumerate(listed):
-        if type(value) is not int or not 0 <= value < layers:
+        if type(value) is not int or value < 0:
             what = f"`{key}` has {shown(value)}, but the layers are 0 to {layers - 1}"
-            raise config.refusal(what, "remove it, or change `num_hidden_layers`", key, index)
+            raise config.refusal(what, "write the numbers of layers", key, index)
     return frozenset(listed)
 
 

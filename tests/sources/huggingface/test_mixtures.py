@@ -234,6 +234,7 @@ def test_mimo_has_heads_by_kind_of_layer():
         ("qwen3_moe", {"decoder_sparse_step": 3}, "DDS"),
         ("qwen3_moe", {"mlp_only_layers": [1]}, "SDS"),
         ("qwen3_moe", {"mlp_only_layers": None}, "SSS"),
+        ("qwen3_moe", {"mlp_only_layers": [0, 3]}, "DSS"),  # the library itself writes layers that are not there
         ("qwen3_moe", {"decoder_sparse_step": 2, "mlp_only_layers": [1]}, "DDD"),
         ("llama4_text", {"interleave_moe_layer_step": 2}, "DSD"),
         ("llama4_text", {"interleave_moe_layer_step": 2, "moe_layers": [0, 2]}, "SDS"),
@@ -292,6 +293,11 @@ def test_which_layers_have_experts(model_type, changes, kinds):
         ("mellum", {}, [None] * 5),
         ("afmoe", {}, [7, 7, 7, None, 7]),
         ("afmoe", {"global_attn_every_n_layers": 3}, [7, 7, None, 7, 7]),
+        (
+            "afmoe",
+            {"global_attn_every_n_layers": 3, "layer_types": ["full_attention"] * 2 + ["sliding_attention"] * 3},
+            [None, None, 7, 7, 7],
+        ),
         ("flint", {}, [None, None, 7, 7, None]),
         ("kolibri1", {}, [7, 7, 7, 7, None]),
         ("mimo_v2_flash", {"sliding_window_size": 7, "sliding_window": 7}, [None, 8, 8, 8, 8]),
@@ -592,8 +598,7 @@ def test_more_experts_used_than_there_are(refusal, model_type):
         ("mixtral", {"head_dim": 9}, "RoPE rotates pairs, and a head of 9 is odd"),
         ("mixtral", {"sliding_window": 5, "layer_types": ["full_attention"] * 3}, "`layer_types` has 'full_attention'"),
         ("phimoe", {"num_experts_per_tok": 1}, "`num_experts_per_tok`: 1"),
-        ("qwen2_moe", {"mlp_only_layers": [3]}, "`mlp_only_layers` has 3, but the layers are 0 to 2"),
-        ("qwen2_moe", {"mlp_only_layers": [-1]}, "`mlp_only_layers` has -1"),
+        ("qwen2_moe", {"mlp_only_layers": [-1]}, "`mlp_only_layers` has -1, but the layers are 0 to 2"),
         ("qwen2_moe", {"mlp_only_layers": 1}, "`mlp_only_layers` must be a list of layers, got 1"),
         ("qwen2_moe", {"mlp_only_layers": [True]}, "`mlp_only_layers` has true"),
         ("qwen2_moe", {"decoder_sparse_step": 0}, "`decoder_sparse_step` must be a whole number"),
@@ -609,7 +614,7 @@ def test_more_experts_used_than_there_are(refusal, model_type):
         ("llama4_text", {"no_rope_layers": [1, 0]}, "`no_rope_layers` must be a list of 3 numbers 0 or 1"),
         ("llama4_text", {"no_rope_layers": [1, 0, 2]}, "`no_rope_layers` must be a list of 3 numbers 0 or 1"),
         ("llama4_text", {"no_rope_layers": 4}, "`no_rope_layers` must be a list of 3 numbers 0 or 1"),
-        ("llama4_text", {"moe_layers": [3]}, "`moe_layers` has 3, but the layers are 0 to 2"),
+        ("llama4_text", {"moe_layers": ["1"]}, "`moe_layers` has '1', but the layers are 0 to 2"),
         ("llama4_text", {"layer_types": ["sliding_attention"] * 3}, "`layer_types` has 'sliding_attention'"),
         (
             "llama4_text",
