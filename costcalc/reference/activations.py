@@ -61,6 +61,11 @@ def quick_gelu(x: Array) -> Array:
     return x * sigmoid(1.702 * x)
 
 
+def softplus(x: Array) -> Array:
+    """ln(1 + e^x), a relu with a round corner (Dugas et al., 2000); e^x is not formed where it would overflow."""
+    return np.logaddexp(floats(x), np.zeros((), floats(x).dtype))
+
+
 def tanh(x: Array) -> Array:
     """(e^x - e^-x) / (e^x + e^-x)."""
     return np.tanh(floats(x))
@@ -75,5 +80,6 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "relu_squared": relu_squared,
     "sigmoid": sigmoid,
     "silu": silu,
+    "softplus": softplus,
     "tanh": tanh,
 }

@@ -31,6 +31,8 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
         if fields["shared_gate"]:
             same = same * sigmoid(at.linear("shared_gate", rows, 1, bias=False))  # (B·T, D) * (B·T, 1)
         y = y + same
+    if fields["norm"]:
+        y = norm(fields["norm"], y, at, "norm")  # of all together (A.X-K1)
     return y.reshape(x.shape)
 
 

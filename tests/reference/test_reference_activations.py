@@ -20,6 +20,7 @@ FORMULAS = {
     "relu_squared": lambda x: x * x if x > 0 else 0.0,
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
     "silu": lambda x: x / (1 + math.exp(-x)),
+    "softplus": lambda x: math.log(1 + math.exp(x)),
     "tanh": lambda x: (math.exp(2 * x) - 1) / (math.exp(2 * x) + 1),
 }
 
@@ -44,6 +45,8 @@ def test_activations_are_their_formulas(name):
         ("silu", 1, 0.731058578630004879),
         ("silu", -1, -0.268941421369995121),
         ("sigmoid", 3, 0.952574126822433219),
+        ("softplus", 1, 1.313261687518222834),
+        ("softplus", -30, 9.357622968839299e-14),
         ("tanh", 0.5, 0.462117157260009759),
         ("relu", 3, 3),
         ("relu", -3, 0),

@@ -271,6 +271,8 @@ def mixture_cases():
         yield f"experts {kind} {bias}", mixed(expert=one)
         for gate in (False, True):
             yield f"experts {kind} {bias}, shared {gate}", mixed(expert=one, shared=other, shared_gate=gate)
+    for norm in ("layernorm", "rmsnorm"):
+        yield f"experts, then {norm}", mixed(norm=norm)
     for count in (1, 7, 8):
         yield f"{count} of 8 experts", mixed(experts_per_token=count)
     yield "one expert", mixed(experts=1, experts_per_token=1)

@@ -19,6 +19,7 @@ MOE = {
     "expert": {"kind": "gated", "d_ff": 11, "bias": True},
     "shared": {"d_ff": 17},
     "shared_gate": True,
+    "norm": {"kind": "layernorm"},
     "router": {"bias": True, "correction": "buffer", "groups": 3, "groups_per_token": 2},
 }
 DENSE = {"attention": A, "feed_forward": {"d_ff": 37}}
@@ -128,7 +129,7 @@ def test_one_expert_more_a_token_is_found(model, runs):
 def test_extra_parameters_are_added_up_apart(model):
     extra = {item.kind: item for item in verify(model("modules")).phases[0].compared}["extra parameters"]
     assert extra.stated == extra.recorded == costcalc.parameters(model("modules")).extra
-    assert extra.paths == 28
+    assert extra.paths == 30
     assert {item.kind: item.stated for item in verify(model("latent")).phases[0].compared}["extra parameters"] == 0
 
 

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-Activation = Literal["gelu", "gelu_new", "gelu_tanh", "quick_gelu", "silu", "relu", "relu_squared", "sigmoid", "tanh"]
+Activation = Literal[
+    "gelu", "gelu_new", "gelu_tanh", "quick_gelu", "silu", "relu", "relu_squared", "sigmoid", "softplus", "tanh"
+]

@@ -69,9 +69,9 @@ class Mixture(Component):
     """`experts` networks of one form, of which each token goes to `experts_per_token`.
 
     shared: a network that every token goes to (several of one width are one of that many times the width).
-    shared_gate: its output is multiplied by a sigmoid of one product of the input (Qwen2-MoE). dispatch: "all" where
-    the class multiplies every token with every expert, and those not chosen with zeros (`Llama4TextExperts`): that
-    counts under counting="rectangle", what kernels are handed.
+    shared_gate: its output is multiplied by a sigmoid of one product of the input (Qwen2-MoE). norm: of the sum of all
+    (A.X-K1). dispatch: "all" where the class multiplies every token with every expert, and those not chosen with zeros
+    (`Llama4TextExperts`): that counts under counting="rectangle", what kernels are handed.
     """
 
     kind: Literal["mixture"] = "mixture"
@@ -81,6 +81,7 @@ class Mixture(Component):
     shared: Expert | None = None
     shared_gate: Flag = False
     router: Router = Router()
+    norm: Norm | None = None
     dispatch: Literal["chosen", "all"] = "chosen"
 
     def rules(self, d_model: int) -> Iterator[Rule]:
@@ -115,3 +116,5 @@ class Mixture(Component):
             yield from self.shared.records(at.under("shared"), d_model, stream)
         if self.shared_gate:
             yield from at.linear("shared_gate", stream.rows, {"D": d_model}, {"one": 1}, bias=False)
+        if self.norm is not None:
+            yield from self.norm.records(at, "norm", {"D": d_model})

@@ -66,6 +66,11 @@ def test_experts_may_have_biases_of_which_a_token_uses_some():
     assert [r.used_parameters for r in held] == [3 * 2 * 11, 3 * 2 * 11, 3 * 2 * 13]
 
 
+def test_the_sum_of_all_may_be_normed():
+    """A.X-K1: D gains."""
+    assert records(changed(norm=RMSNorm()))[len(records(SMALL)) :] == [Weight(path("norm"), {"D": 13}, 3)]
+
+
 @pytest.mark.parametrize("role", ["buffer", "frozen", "trainable"])
 def test_a_correction_has_a_number_an_expert(role):
     [correction] = [r for r in records(changed(router=Router(correction=role))) if "correction" in r.path]
