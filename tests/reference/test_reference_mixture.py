@@ -186,6 +186,8 @@ def test_groups_are_chosen_by_their_best_or_by_their_two_best():
 
 def test_of_equal_scores_the_first_are_taken():
     assert largest(np.array([[1.0, 3, 3, 2, 3], [0, 0, 0, 0, 0]]), 2).tolist() == [[1, 2], [0, 1]]
+    same = np.arange(1009)[None] % 2  # of so many, a sort that is not stable mixes them up
+    assert largest(same.astype(float), 7).tolist() == [[1, 3, 5, 7, 9, 11, 13]]
 
 
 def test_with_equal_scores_of_all_experts_their_outputs_are_averaged(place):
