@@ -112,6 +112,20 @@ def test_without_positions_nothing_turns(place, form):
     np.testing.assert_allclose(y, attended(fields(), turns=False), rtol=1e-4, atol=5e-5)
 
 
+def test_what_positions_add_to_scores_is_added_in_both_forms(place):
+    """Of numbers that fall by 97 a step all weight is the own token's: its value comes back from either side."""
+    small = (X.astype(float) @ GIVEN["kv_down"])[..., :7]
+    values = rms_norm(small, eps=0.3) * GIVEN["kv_norm"] @ GIVEN["v_up"]
+    for form in ("expanded", "absorbed"):
+        sight = Sight(request=Request(), latent=form)
+        y = latent(fields(), X, place(GIVEN), positions=ROPE, sight=sight, added=nearest)
+        np.testing.assert_allclose(y, values @ GIVEN["output"], rtol=1e-4, atol=5e-5)
+
+
+def nearest(distances):
+    return np.broadcast_to(np.float32(97) * distances, (3, len(distances))).astype(np.float32)
+
+
 @pytest.mark.parametrize("held", [7 * 15, 7 * 57, 7 * 19, 7 * 11, 64])
 def test_both_forms_are_the_same_even_with_matrices_that_are_held_in_part(held):
     """Columns that repeat are those of other heads then."""
