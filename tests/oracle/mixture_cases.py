@@ -37,6 +37,7 @@ CLASSES = {
     "aria_text": "AriaTextForCausalLM",
     "flint": "FlintForCausalLM",
     "kolibri1": "Kolibri1ForCausalLM",
+    "laguna": "LagunaForCausalLM",
 }
 WRAPPERS = {"llama4": "Llama4ForConditionalGeneration", "qwen3_vl_moe": "Qwen3VLMoeForConditionalGeneration"}
 """Only their class defaults are written, and a few rows of `qwen3_vl_moe`: the library cannot run the other on meta."""
@@ -101,6 +102,7 @@ OWN: dict[str, Config] = {
     "aria_text": {"moe_num_experts": 11, "moe_topk": 3},
     "flint": {**ROUTED, "moe_intermediate_size": 23, "shared_expert_intermediate_size": 29},
     "kolibri1": {**ROUTED, "moe_intermediate_size": 23, "shared_expert_intermediate_size": 29},
+    "laguna": {**ROUTED, "moe_intermediate_size": 23, "shared_expert_intermediate_size": 29, "head_dim": 12},
 }
 
 # Changes to these, `;` between cases, `-key` takes a key away; in `layer_types` S slides, F is full and C in chunks, in
@@ -233,6 +235,12 @@ CASES = {
     sliding_window=5; sliding_window=8 layer_types=SSFSF; norm_topk_prob=true shared_expert_intermediate_size=61;
     layer_types=FFFFF
     """,
+    "laguna": f"""{SHARED}{MLP};
+    attention_bias=true; gating="per-head"; gating="per-element"; layer_types=SFSFF sliding_window=5;
+    num_attention_heads_per_layer=[6,3,12,6,9]; moe_routed_scaling_factor=2.5 moe_router_logit_softcapping=30.0;
+    num_attention_heads_per_layer=[3,6,6,9,9] layer_types=FSSSF sliding_window=8 gating="per-element";
+    rope_parameters={{"full_attention":{{"rope_type":"default","rope_theta":3e5,"partial_rotary_factor":1.0}}}}
+    """,
 }
 
 # What the library will not build, or will not run.
@@ -250,6 +258,7 @@ REFUSED = {
     "aria_text": "hidden_size=62",
     "ernie4_5_moe": "moe_k=12",
     "afmoe": "num_experts_per_tok=12; layer_types=FFF",
+    "laguna": "num_experts_per_tok=12; num_attention_heads_per_layer=[6,6]; moe_apply_router_weight_on_input=true",
 }
 LAYERS = {"S": "sliding_attention", "F": "full_attention", "C": "chunked_attention", "X": "local_attention"}
 NETWORKS = {"D": "dense", "S": "sparse"}
@@ -310,4 +319,6 @@ def drawn(model_type: str, rng: random.Random) -> Config:
             config["hidden_size"] = config["head_dim"] * heads
     if not config.get("head_dim") and config["num_attention_heads"] == 12:
         config["num_attention_heads"] = 6  # 84 over 12 is odd, which rotates no pairs
+    if "num_attention_heads_per_layer" in config:
+        config["num_key_value_heads"] = 3
     return raw(model_type, config)

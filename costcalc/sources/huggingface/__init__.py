@@ -93,6 +93,7 @@ LINEAGES = {
     "kimi_k2": "deepseek",
     "kimi_k25": "nested",
     "kolibri1": "flint",
+    "laguna": "laguna",
     "llama": "llama",
     "llama4": "nested",
     "llama4_text": "llama4",

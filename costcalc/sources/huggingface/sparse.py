@@ -98,7 +98,7 @@ def rotations(
     base, share = (config.values.get(key) if own.get(key) is None else own[key] for key in ("rope_theta", PART))
     written = {"kind": "rope", "theta": theta if base is None else base}
     turned = _rotated(config, head_dim, part if share is None else share, whole=part is None)
-    return written if turned == head_dim else {**written, "rotary_dim": turned}
+    return written if part is None else {**written, "rotary_dim": turned}
 
 
 def _rotated(config: Config, head_dim: int, share: object, *, whole: bool) -> int:

@@ -65,6 +65,7 @@ OWN: dict[str, Config] = {
     "aria_text": {"moe_num_experts": E, "moe_topk": X},
     "flint": {**ROUTED, "shared_expert_intermediate_size": 13, "sliding_window": 7},
     "kolibri1": {**ROUTED, "shared_expert_intermediate_size": 13, "sliding_window": 7},
+    "laguna": {**ROUTED, "shared_expert_intermediate_size": 13, "sliding_window": 7, "head_dim": 20},
 }
 SMALL = {name: {"model_type": name, **SIZES, **own} for name, own in OWN.items()}
 
@@ -177,6 +178,13 @@ def test_layers_that_are_all_alike(config, layer, more):
         # One shared expert of M.
         (SMALL["hy_v3"], ATTENTION + 20, ROUTER + EXPERTS + _network(M), _network(F)),
         (SMALL["exaone_moe"], ATTENTION + 20, ROUTER + EXPERTS + _network(M), _network(F)),
+        # q and output 2·D·N·H, k and v 2·D·K·H of H = 20, a gate of D x N, two norms of H; a correction that is held.
+        (
+            SMALL["laguna"],
+            2 * D * 120 + 2 * D * 40 + D * 6 + 2 * 20,
+            ROUTER + E + EXPERTS + _network(13),
+            _network(F),
+        ),
         # Two shared ones, and a correction that is a parameter.
         (SMALL["ernie4_5_moe"], ATTENTION, ROUTER + E + EXPERTS + 2 * _network(M), _network(F)),
     ],
@@ -207,7 +215,7 @@ def test_a_correction_is_a_buffer_or_a_parameter_that_is_not_trained():
         arch = load(SMALL[model_type])
         sparse = _kinds(SMALL[model_type]).count("S")
         assert parameters(arch).buffers == sparse * _layers(SMALL[model_type])[-1].feed_forward.experts
-    for model_type in ("afmoe", "ernie4_5_moe"):
+    for model_type in ("afmoe", "ernie4_5_moe", "laguna"):
         count = parameters(load(SMALL[model_type]))
         assert (count.total - count.trainable, count.buffers) == (2 * E, 0)
 
@@ -341,6 +349,18 @@ def test_layers_that_are_rotated_after_all():
     assert [getattr(block.positions, "theta", None) for block in bases] == [7.0, None, 5e5]
 
 
+def test_laguna_has_heads_by_layer():
+    config = {**SMALL["laguna"], "num_attention_heads_per_layer": [6, 4, 8], "gating": "per-element"}
+    assert [block.attention.heads for block in _layers(config)] == [6, 4, 8]
+    assert _names(config) == ["heads6", "heads4", "heads8"]
+    assert {block.attention.gate_activation for block in _layers(config)} == {"softplus"}
+    # Against 6 heads a layer and a gate for each: D x 18 heads x (20 + 20 of q and output, 20 of the gate, not 1).
+    assert _total(config) - _total(SMALL["laguna"]) == D * 18 * 19
+    types = ["full_attention", "sliding_attention", "full_attention"]
+    turned = [block.positions for block in _layers({**config, "layer_types": types})]
+    assert [(where.theta, where.rotary_dim) for where in turned] == [(5e5, 10), (1e4, 20), (5e5, 10)]
+
+
 def test_llama4_layers():
     config = {**SMALL["llama4_text"], "num_hidden_layers": 5}
     chunks = [block.attention.chunk for block in _layers(config)]
@@ -368,7 +388,7 @@ def test_routers():
     sigmoid = {name for name, router in router_of.items() if router.scores == "sigmoid"}
     assert sigmoid == {
         "llama4_text", "mimo_v2_flash", "glm4_moe", "sarvam_moe", "solar_open", "dots1", "minimax_m2", "hy_v3",
-        "exaone_moe", "afmoe", "flint", "kolibri1",
+        "exaone_moe", "afmoe", "flint", "kolibri1", "laguna",
     }  # fmt: skip
     unnormed = {name for name, router in router_of.items() if not router.normalize}
     assert unnormed == {"phimoe", "qwen2_moe", "qwen3_moe", "llama4_text", "olmoe", "flex_olmo", "dots1", "kolibri1"}
@@ -404,7 +424,8 @@ def test_the_rotated_part_of_a_head():
     """Rounded down, and then up to pairs, as the frequencies of the classes are."""
     head = {"head_dim": 14}
     assert _layers({**SMALL["glm4_moe"], **head})[0].positions.rotary_dim == 8  # half of 14 are 7
-    assert _layers({**SMALL["sarvam_moe"], **head})[0].positions.rotary_dim is None
+    assert _layers({**SMALL["sarvam_moe"], **head})[0].positions.rotary_dim == 14
+    assert _layers(SMALL["mixtral"])[0].positions.rotary_dim is None
     assert _layers({**SMALL["minimax_m2"], **head, "rotary_dim": 6})[0].positions.rotary_dim == 6
     both = {**SMALL["minimax_m2"], **head, "rotary_dim": 6, "partial_rotary_factor": 0.3}
     assert _layers(both)[0].positions.rotary_dim == 4
@@ -666,6 +687,11 @@ def test_more_experts_used_than_there_are(refusal, model_type):
         ("cohere2_moe", {"expert_selection_fn": "tanh"}, "`expert_selection_fn`: 'tanh'"),
         ("afmoe", {"n_group": 2}, "`n_group`: 2"),
         ("afmoe", {"route_norm": False}, "`route_norm`: false"),
+        ("laguna", {"num_attention_heads_per_layer": [6, 0, 6]}, "must be a list of 3 whole numbers from 1"),
+        ("laguna", {"num_attention_heads_per_layer": 6}, "must be a list of 3 whole numbers from 1"),
+        ("laguna", {"gating": "softplus"}, "`gating`: 'softplus'"),
+        ("laguna", {"gating": False}, "`gating`: false"),
+        ("laguna", {"moe_apply_router_weight_on_input": True}, "`moe_apply_router_weight_on_input`: true"),
         ("aria_text", {"hidden_size": 50}, "`hidden_size` 50 is not a multiple of `num_attention_heads` 6"),
         ("mellum", {"layer_types": ["sliding_attention"] * 3, "sliding_window": None}, "`sliding_window` is null"),
     ],
