@@ -27,6 +27,7 @@ Config = dict[str, Any]
 
 HERE = Path(__file__).resolve().parent
 CLASSES = {
+    "axk1": "AXK1ForCausalLM",
     "deepseek_v2": "DeepseekV2ForCausalLM",
     "deepseek_v3": "DeepseekV3ForCausalLM",
     "glm4_moe_lite": "Glm4MoeLiteForCausalLM",
@@ -68,6 +69,7 @@ V2: Config = {"kv_lora_rank": 22, "qk_nope_head_dim": 14}
 """Even: the class views pairs of what it rotates as complex numbers, in place."""
 GROUPS: Config = {"n_group": 3, "topk_group": 2, "first_k_dense_replace": 1}
 OWN: dict[str, Config] = {
+    "axk1": {**EXPERTS, "n_group": 3, "topk_group": 2},
     "deepseek_v2": {**EXPERTS, **V2, "first_k_dense_replace": 1},
     "deepseek_v3": {**EXPERTS, **GROUPS},
     "glm4_moe_lite": EXPERTS,
@@ -83,6 +85,8 @@ ATTENTION = """
     kv_lora_rank=2 q_lora_rank=1; num_hidden_layers=1; num_hidden_layers=7; tie_word_embeddings=true;
     tie_word_embeddings=false; rope_theta=50000.0; hidden_act="gelu"
 """
+WITH_RANK = ATTENTION.replace("q_lora_rank=null;", "").replace("q_lora_rank=null attention_bias=true;", "")
+"""Of a class whose queries are always made of a latent."""
 ROUTING = """; n_shared_experts=0; n_shared_experts=3; num_experts_per_tok=1; num_experts_per_tok=8;
     norm_topk_prob=false; norm_topk_prob=true; routed_scaling_factor=2.827; moe_intermediate_size=1;
     n_routed_experts=6 num_experts_per_tok=2
@@ -97,6 +101,11 @@ GATED = """; mlp_bias=true; mlp_bias=true attention_bias=true;
     num_attention_heads=17 num_key_value_heads=17 mlp_bias=true
 """
 CASES = {
+    "axk1": f"""{WITH_RANK}{ROUTING}{FIRST}; mlp_layer_types=["sparse","dense","dense","sparse"];
+    mlp_layer_types=["dense","dense","dense","dense"]; mlp_layer_types=["sparse","sparse","sparse","sparse"];
+    n_group=1 topk_group=1; num_local_experts=24; rope_interleave=false; num_nextn_predict_layers=1; head_dim=6;
+    moe_layer_freq=1
+    """,
     "deepseek_v2": f"""{ATTENTION}{ROUTING}{FIRST}{GATED}; topk_method="group_limited_greedy" n_group=3 topk_group=1;
     topk_method="group_limited_greedy" n_group=12 topk_group=4; topk_method="greedy" n_group=5 topk_group=1;
     num_experts=24; head_dim=77; num_key_value_heads=null; scoring_func="softmax" moe_layer_freq=1
@@ -120,6 +129,8 @@ CASES = {
 # What the library will not build, or will not run.
 SIZED = "num_key_value_heads=1; num_key_value_heads=10; qk_rope_head_dim=5"
 REFUSED = {
+    "axk1": f"""{SIZED}; num_experts_per_tok=13; n_group=5 topk_group=5; mlp_layer_types=["dense"]
+    """,
     "deepseek_v2": """num_key_value_heads=1; qk_rope_head_dim=5; num_attention_heads=6 num_key_value_heads=6;
     topk_method="noaux_tc"; topk_method=null; topk_method="group_limited_greedy";
     topk_method="group_limited_greedy" n_group=5 topk_group=1; num_experts_per_tok=13; num_experts_per_tok=null;
@@ -162,8 +173,8 @@ def random_config(model_type: str, rng: random.Random) -> Config:
         "intermediate_size": rng.choice((1, 29, 37, 211)),
         "num_hidden_layers": layers,
         "num_attention_heads": heads,
-        "num_key_value_heads": heads if model_type in ("glm4_moe_lite", "youtu") else rng.choice((heads, None)),
-        "q_lora_rank": rng.choice((None, 5, 17)),
+        "num_key_value_heads": heads if model_type in ("axk1", "glm4_moe_lite", "youtu") else rng.choice((heads, None)),
+        "q_lora_rank": rng.choice((3, 5, 17) if model_type == "axk1" else (None, 5, 17)),
         "kv_lora_rank": step * rng.choice((3, 11, 31)),
         "qk_nope_head_dim": step * rng.choice((1, 7, 13)),
         "qk_rope_head_dim": rng.choice((2, 4, 10)),
@@ -192,7 +203,7 @@ def random_experts(model_type: str, layers: int, rng: random.Random) -> Config:
         "norm_topk_prob": rng.random() < 0.5,
         "routed_scaling_factor": rng.choice((1.0, 2.5)),
     }
-    if model_type == "glm4_moe_lite":
+    if model_type in ("axk1", "glm4_moe_lite"):
         return drawn | {"mlp_layer_types": rng.choice((None, rng.choices(("dense", "sparse"), k=layers)))}
     drawn["first_k_dense_replace"] = rng.randint(0, layers)
     if model_type == "deepseek_v2":

@@ -22,6 +22,7 @@ LINEAGES = {
     "albert": "albert",
     "arcee": "like_llama",
     "aria_text": "aria",
+    "axk1": "axk",
     "aya_vision": "nested",
     "bart": "bart",
     "bert": "bert",

@@ -26,7 +26,7 @@ RECORDED = json.loads((Path(__file__).resolve().parents[2] / "oracle" / "latent.
 MEASURED = {row["id"]: row for row in RECORDED if "error" not in row}
 BROKEN = {row["id"]: row for row in RECORDED if "error" in row}
 DENSE = ("minicpm3", "youtu")
-TYPES = ("deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "sarvam_mla", *DENSE)
+TYPES = ("axk1", "deepseek_v2", "deepseek_v3", "glm4_moe_lite", "kimi_k2", "sarvam_mla", *DENSE)
 CONSTANTS = {"rms_norm_eps", "rope_parameters", "rope_scaling", "rope_theta", "routed_scaling_factor"}
 """Keys that change no count, but that are read."""
 SMALL = [name for name in MEASURED if not name.endswith("/default")]
