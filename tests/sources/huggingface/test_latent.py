@@ -141,5 +141,5 @@ def test_the_forms_of_decode(name):
 
 
 def test_each_type_has_its_module():
-    modules = {"deepseek", "glm_moe_lite", "minicpm", "sarvam", "youtu"}
+    modules = {"axk", "deepseek", "glm_moe_lite", "minicpm", "sarvam", "youtu"}
     assert {LINEAGES[model_type] for model_type in TYPES} == modules
