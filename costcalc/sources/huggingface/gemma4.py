@@ -75,7 +75,8 @@ def _read(config: Config, activation: str, block: Written) -> Written:
 
     kinds = list(zip(types, makes, heads, strict=True))
     layers = lent(layers_by_kind(kinds, layer_of), types, makes)
-    return whole(config, norm, layers[0]["positions"], layers, **ends(config))
+    plainest = min((layer["positions"] for layer in layers), key=len)  # as defaults of the stack they add nothing
+    return whole(config, norm, plainest, layers, **ends(config))
 
 
 def _heads(config: Config, types: list[str]) -> tuple[list[str], dict[str, tuple[int, int]]]:
