@@ -49,8 +49,9 @@ class Weight(NamedTuple):
 class Matmul(NamedTuple):
     """2 x product(axes) FLOPs for each of `times` equal layers (a multiply-add is two).
 
-    of: path of the weight it multiplies by; a tied head is `of` the embedding table.
-    role: "weight" | "scores" | "values" | "scan" (recurrent work: modelled, never exact).
+    of: path of the weight it multiplies by; a tied head is `of` the embedding table. None for two activations.
+    role: "weight" (and two activations that are no attention core: AltUp) | "scores" | "values" | "scan" (recurrent
+        work: modelled, never exact).
     form: "expanded" | "absorbed" where a latent attention has both; None always counts.
     """
 
