@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 from costcalc.architecture.attention import Attention, GroupedQuery, Latent
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
-from costcalc.architecture.feed_forward import FeedForward
+from costcalc.architecture.feed_forward import FeedForward, Mixture
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import CROSS, At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, RotaryPositions
@@ -66,6 +66,12 @@ class Block(Component):
                 "a `window` or `chunk` is not for `cross_attention`: it sees all of the memory",
             )
             yield self.cross_attention.cache_of is None, "`cache_of` is not for `cross_attention`"
+        routes = any(isinstance(network, Mixture) for network in (self.feed_forward, self.feed_forward_beside))
+        yield (
+            not (self.share_weights and routes),
+            "layers that share experts: how many of them a token uses in all of its turns is not known",
+            "write `share_weights: false`",
+        )
         if isinstance(self.attention, Latent):
             yield (
                 self.positions.kind in ("rope", "none") or self.positions.added,

@@ -10,7 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from costcalc.errors import shown
 
 LARGEST_SIZE = 10**12
-Rule = tuple[Any, str]
+Rule = tuple[Any, str] | tuple[Any, str, str]
+"""Whether it holds, what to say if not, and if that alone does not tell, what to write instead."""
 Where = tuple[str | int, ...]
 
 
@@ -71,9 +72,9 @@ class Component(BaseModel):
         """Raise `RuleError` on the first rule that does not hold."""
         if type(self).rules is Component.rules:
             return  # most parts have none
-        for holds, message in self.rules(d_model):
+        for holds, message, *hint in self.rules(d_model):
             if not holds:
-                raise RuleError(message.format(d_model=d_model, **self.__dict__), where)
+                raise RuleError(message.format(d_model=d_model, **self.__dict__), where, *hint)
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """What optional fields stand for where they are None, and from what that follows: `{"kv_heads": (8, "heads")}`.

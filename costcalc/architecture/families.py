@@ -68,6 +68,12 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         yield not is_there, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
     yield (
+        not (arch.multi_token is not None and isinstance(arch.head, NoHead)),
+        "a module of `multi_token` ends before a head, and there is none",
+        ("multi_token",),
+        "take it out",
+    )
+    yield (
         not is_encoder or arch.multi_token is None,
         "an encoder predicts no next tokens",
         ("multi_token",),

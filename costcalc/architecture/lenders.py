@@ -27,13 +27,15 @@ def check_lenders(entries: tuple[Any, ...], where: Where, d_model: int) -> None:
         if isinstance(attention, GroupedQuery) and attention.cache_of is not None:
             lender, spot = nearest.get(attention.cache_of), (*at, "attention", "cache_of")
             if lender is None:
-                raise _no_lender(attention.cache_of, spot, is_later=attention.cache_of in names)
+                raise _no_lender(attention.cache_of, spot, block, is_later=attention.cache_of in names)
             _check_lender(attention, lender, spot, d_model)
         if block.name is not None:
             nearest[block.name] = block
 
 
-def _no_lender(name: str, where: Where, *, is_later: bool) -> RuleError:
+def _no_lender(name: str, where: Where, block: Block, *, is_later: bool) -> RuleError:
+    if name == block.name:
+        return RuleError(f"the layer {name!r} cannot read itself", where, "write the name of an earlier layer")
     if is_later:
         message = f"the layer {name!r} comes later: its keys and values are not made yet"
         return RuleError(message, where, "write the name of an earlier layer")

@@ -8,6 +8,7 @@ from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, RuleError, Size, Where
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import DECODER, At
+from costcalc.architecture.positions import has_one_table
 from costcalc.inventory import Record, Weight
 
 
@@ -33,6 +34,10 @@ class MultiToken(Component):
                 raise RuleError(
                     "a module has one layer", (*where, "layer", key), "`repeat` of `multi_token` says how many"
                 )
+        positions = self.layer.positions
+        if positions.added or has_one_table(positions):
+            message = f"a module adds no {positions.kind} positions of its own"
+            raise RuleError(message, (*where, "layer", "positions"), "write `rope` or `none`")
         if not alone or self.layer.cross_attention is not None:
             raise RuleError("a module has no other layers to look at", (*where, "layer"), "take it out")
 

@@ -69,9 +69,10 @@ def _with_symbols(axes: Mapping[str, int | Extent], times: int, counting: str) -
     symbolic = {letter: size if isinstance(size, Extent) else symbol(letter) for letter, size in axes.items()}
     for letter, size in axes.items():
         if isinstance(size, Routed):
-            x: Any = symbol(USED["E"])
+            name = USED["E"] if size.experts(counting) == size.chosen else "E"  # a kernel may be handed all of them
+            x: Any = symbol(name)
             symbolic[letter] = Routed(size.rows, chosen=x)
-            values[USED["E"]] = size.experts(counting)
+            values[name] = size.experts(counting)
     return symbolic, {"L": times, **values}
 
 

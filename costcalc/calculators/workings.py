@@ -24,6 +24,7 @@ BACKWARD = "backward takes twice the forward: Kaplan et al., arXiv 2001.08361, s
 CURVE = "the curve one token further on: layers with a window stop growing"
 KINDS = {"kv": "kv_cache_elements", "cross": "cross_cache_elements", "state": "state_elements"}
 LATER = "_next"
+LATENTS = "one latent of all heads a token: DeepSeek-V2, arXiv 2405.04434, section 2.1"
 SHARED_HEADS = "keys and values of each kv head: Ainslie et al., arXiv 2305.13245; Shazeer, arXiv 1911.02150"
 
 
@@ -137,8 +138,13 @@ def _of_kind(inventory: Inventory, kind: str) -> tuple[Cached, ...]:
 
 
 def _elements(name: str, records: Iterable[Cached], workload: Workload, prefix: str) -> Figure:
-    terms = tuple(cached_term(cached, workload).of(_words(prefix)) for cached in records)
-    return Figure(name, "elements", terms=terms, source=SHARED_HEADS)
+    found = tuple(records)
+    terms = tuple(cached_term(cached, workload).of(_words(prefix)) for cached in found)
+    return Figure(name, "elements", terms=terms, source="; ".join(dict.fromkeys(map(_why, found))) or SHARED_HEADS)
+
+
+def _why(cached: Cached) -> str:
+    return LATENTS if cached.form == "latent" else SHARED_HEADS
 
 
 def _bytes(name: str, records: tuple[Cached, ...], workload: Workload, dtype: str, prefix: str) -> Figure:

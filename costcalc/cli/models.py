@@ -9,7 +9,7 @@ from costcalc import __version__
 from costcalc.errors import CostcalcError
 from costcalc.inventory.asked import reads_last_logits
 from costcalc.report import Report
-from costcalc.units import parse_length
+from costcalc.units import parse_length, several
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
@@ -94,9 +94,14 @@ def family_note(model: Architecture, memory_tokens: int) -> str | None:
 
 
 def not_counted(model: Architecture) -> str | None:
-    """Parts that the source describes, and that no number here holds."""
-    names = model.inventory.not_counted
-    return f"{model.name}: not counted, beside the text model: {', '.join(names)}" if names else None
+    """Parts that the source describes and no number here holds, and those that stand beside every total."""
+    names, beside = model.inventory.not_counted, model.multi_token
+    said = [f"{model.name}: not counted, beside the text model: {', '.join(names)}"] if names else []
+    if beside is not None:
+        tables = " with tables of their own" if beside.own_tables else ""
+        modules = several(beside.repeat, "module")
+        said.append(f"{model.name}: extra, and in no other number: {modules} that predict further tokens{tables}")
+    return "; ".join(said) or None
 
 
 def check_pass(model: Architecture, *, past_tokens: int, logits: str, latent: str | None = None) -> None:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from costcalc.architecture import Architecture
 
 OVER = "  over 6·N·D"
+ACTIVE = ", active parameters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,11 @@ def _report(names: list[str], pages: list[Page]) -> Report:
         side_by_side("parameters", names, [totals(page.counted) for page in pages], strong="total"),
         *_by_component(names, pages),
         side_by_side(
-            "forward FLOPs", names, [_compute(page) for page in pages], strong="next token", others={OVER: "estimate"}
+            "forward FLOPs",
+            names,
+            [_compute(page) for page in pages],
+            strong="next token",
+            others={OVER: "estimate", f"{OVER}{ACTIVE}": "estimate"},
         ),
         side_by_side(f"KV cache, {dtype}", names, [held(page.cache) for page in pages], strong="at the context"),
         side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages], status="estimate"),
@@ -150,7 +155,8 @@ def _compute(page: Page) -> dict[str, Cell]:
     memory = {"encoder tokens": Quantity(page.memory_tokens, "tokens")} if page.memory_tokens else {}
     sheet = {"at context": Quantity(page.context, "tokens"), **memory, **compute(page.token, page.sequence)}
     if page.sequence.train is not None:
-        sheet[OVER] = Ratio(page.sequence.train, page.six_nd)
+        of = "" if page.counted.active == page.counted.total else ACTIVE
+        sheet[f"{OVER}{of}"] = Ratio(page.sequence.train, page.six_nd)
     return sheet
 
 

@@ -8,6 +8,7 @@ serves NumPy arrays, so no `if`, `min` or `max` on a size.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import ClassVar
 
 from costcalc.expression import ceil_quotient, exact_quotient, positive, smaller
@@ -96,7 +97,7 @@ class PagedContext(Extent):
 
     The latest `window` tokens touch at most ceil((window - 1) / block) + 1 blocks, since they may begin inside of one;
     `slots` more tokens are in flight (a batch that is written before the window moves on). A chunk begins where the one
-    before it ends, so as many blocks as hold it, and one more where that is inside of a block.
+    before it ends, at most block - gcd(chunk, block) tokens into a block.
     """
 
     letters: ClassVar[str] = "B·S"
@@ -112,7 +113,8 @@ class PagedContext(Extent):
             touched = ceil_quotient(self.window + self.slots - 1, self.block) + 1
             context = smaller(context, touched * self.block)
         if self.chunk is not None:
-            touched = ceil_quotient(self.chunk + self.slots, self.block) + (self.chunk % self.block != 0)
+            inside = self.block - gcd(self.chunk, self.block)
+            touched = ceil_quotient(inside + self.chunk + self.slots, self.block)
             context = smaller(context, touched * self.block)
         paged: int = workload.batch * context
         return paged
@@ -187,7 +189,7 @@ class Routed(Extent):
 
     def experts(self, counting: str) -> int:
         """X: how many each row is multiplied with."""
-        return self.chosen if self.handed is None or counting != "rectangle" else self.handed
+        return self.handed if self.handed is not None and counting == "rectangle" else self.chosen
 
 
 @dataclass(frozen=True, slots=True)

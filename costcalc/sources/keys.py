@@ -32,6 +32,12 @@ def kinds_at(where: Where) -> list[str]:
     return list(dict.fromkeys(kind for cls in _classes_at(where) for kind in _kinds_of(cls)))
 
 
+def kinds_with(key: str, where: Where) -> list[str]:
+    """The kinds that the component at `where` may have with a key of this name: `latent` for `kv_rank`."""
+    kinds = [kind for cls in _classes_at(where) if key in cls.model_fields for kind in _kinds_of(cls)]
+    return list(dict.fromkeys(kinds))
+
+
 def homes_of(key: str) -> list[str]:
     """The places that have a key of this name, such as 'attention' for `heads`; of equal ones the first."""
     first: dict[type[BaseModel], str] = {}

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from costcalc.architecture import Architecture, RuleError
 from costcalc.architecture.written import FullForm, full_form
 from costcalc.errors import FEW_LETTERS, CostcalcError, shown
-from costcalc.sources.keys import homes_of, kinds_at, known_keys, written_paths
+from costcalc.sources.keys import homes_of, kinds_at, kinds_with, known_keys, written_paths
 from costcalc.sources.origin import Origin, Where
 from costcalc.sources.synonyms import meant
 
@@ -103,7 +103,7 @@ def _explained(problem: _Problem) -> tuple[str, str]:
     written = _WRITTEN.get(problem.key)
     if written is not None and kind.startswith(("model_", "union_tag")):
         return f"{problem.name} must be a mapping or a kind, got {got}", f"write {written}"
-    for prefix, wanted, hint in _WANTED:
+    for prefix, wanted, hint in (*_WANTED_OF.get(problem.key, ()), *_WANTED):
         if kind.startswith(prefix):
             return f"{problem.name or 'the model'} must be {wanted}, got {got}", hint.format(key=problem.key)
     return f"{problem.name}: {problem.detail['msg']}, got {got}", f"change {problem.name}"
@@ -135,11 +135,20 @@ _WANTED = (
 )
 
 
+_WANTED_OF = {
+    "sparsity": (("", "a number from 0 to below 1", "write a share, such as `{key}: 0.95`"),),
+    "up_shift": (("", "a number", "write a number, such as `{key}: 1.0`"),),
+}
+"""Numbers with bounds of their own."""
+
+
 def _unknown_key(problem: _Problem) -> tuple[str, str]:
     container = problem.where[:-1]
     known = known_keys(container, problem.data)
-    homes = homes_of(problem.key)
+    homes, of_kinds = homes_of(problem.key), kinds_with(problem.key, container)
     home = [f"`{problem.key}` belongs in {homes[0]}"] if len(homes) == 1 else []
+    if of_kinds:  # it stands where it may, but beside another kind
+        home = [f"`{problem.key}` is of kind {' or '.join(of_kinds)}"]
     others = [key for key in known if key != problem.key]
     close = meant(problem.key, others, cutoff=ONE_LETTER if home else FEW_LETTERS)
     asked = [f"did you mean `{word}`?" for word in close]

@@ -53,7 +53,7 @@ def where(*, index):
     ("layers", "message", "index"),
     [
         ([layer("own"), layer(cache_of="other")], "no layer is named 'other', whose keys and values could be read", 1),
-        ([layer("a", cache_of="a")], "the layer 'a' comes later: its keys and values are not made yet", 0),
+        ([layer("a", cache_of="a")], "the layer 'a' cannot read itself", 0),
         ([layer(cache_of="b"), layer("b")], "the layer 'b' comes later: its keys and values are not made yet", 0),
         (
             [layer("a"), layer("b", cache_of="a"), layer("c", cache_of="b")],
@@ -100,3 +100,7 @@ def test_only_a_decoder_has_them(refusal):
 
 def test_keeping_weights_is_for_borrowers(refusal):
     assert str(refusal(layers=[layer(keeps_kv_weights=True)])) == "`keeps_kv_weights` is for layers with `cache_of`"
+
+
+def test_a_value_size_that_is_the_head_size_is_the_same_cache(made):
+    assert kv_cache(made(layers=[layer("own"), layer("reads", cache_of="own", v_dim=5)]), 7).elements == 7 * 20

@@ -3,6 +3,7 @@
 import pytest
 
 from costcalc import flops, kv_cache, parameters
+from costcalc.calculators.experts import mixtures
 from costcalc.inventory import Workload
 
 LAYER = {"attention": {"heads": 6, "kv_heads": 2, "head_dim": 5}, "feed_forward": {"d_ff": 37}}
@@ -61,6 +62,27 @@ def test_the_norm_and_positions_of_the_top_are_its_defaults(made):
 def test_what_a_module_cannot_have(refusal, layer, message, key):
     error = refusal(multi_token={"layer": {**LAYER, **layer}})
     assert (str(error), error.where) == (message, ("multi_token", "layer", *key))
+
+
+@pytest.mark.parametrize("positions", [{"kind": "learned", "length": 31}, {"kind": "sinusoidal"}, "relative"])
+def test_positions_that_a_module_cannot_add(refusal, positions):
+    error = refusal(multi_token={"layer": {**LAYER, "positions": positions}})
+    kind = positions if isinstance(positions, str) else positions["kind"]
+    assert (str(error), error.where) == (
+        f"a module adds no {kind} positions of its own",
+        ("multi_token", "layer", "positions"),
+    )
+
+
+def test_a_module_ends_before_a_head(refusal):
+    error = refusal(head="none", multi_token={"layer": LAYER})
+    assert error.where == ("multi_token",)
+
+
+def test_experts_of_a_module_are_no_mixture_of_the_model(made):
+    more = made(multi_token={"layer": {**LAYER, "feed_forward": MOE}})
+    assert mixtures(more.inventory) == []
+    assert parameters(more).active == parameters(more).total
 
 
 def test_an_encoder_has_none(refusal):

@@ -85,6 +85,9 @@ def test_a_dense_model_reads_all_but_its_input_table():
 def test_one_token_is_exact_and_more_an_estimate(inventory):
     assert expert_figures(inventory, 1)["read_parameters"].nature == "exact"
     assert expert_figures(inventory, 2)["read_parameters"].nature == "estimate"
+    all_of_them = {**WRITTEN["layers"][0], "feed_forward": {**MOE, "experts_per_token": 7}}
+    every = load({**WRITTEN, "layers": [all_of_them]}).inventory
+    assert expert_figures(every, 5)["read_parameters"].nature == "exact"
     formula = expert_figures(inventory, 5)[f"distinct_experts.{PATH}"]
     assert (formula.formula.text(), formula.numbers.text()) == ("E·(1 - (1 - X / E)^B)", "7·(1 - (1 - 2 / 7)^5)")
 

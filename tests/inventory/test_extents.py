@@ -385,3 +385,25 @@ def test_how_the_formula_of_an_extent_reads(extent, past, text):
 def test_nothing_is_said_of_what_is_not_there():
     assert Memory(once=True).of(in_symbols()) == 0  # the request has started already
     assert Logits().of(in_symbols(logits="last")) == B
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 7, 8, 12, 13, 24])
+@pytest.mark.parametrize("slots", [0, 1, 3, 9])
+def test_blocks_that_a_chunk_may_touch_are_those_of_a_loop(chunk, slots):
+    """The most blocks of 8 that any chunk touches, with `slots` tokens behind it."""
+    touched = max((begin + chunk + slots - 1) // 8 - begin // 8 + 1 for begin in range(0, 8 * chunk, chunk))
+    assert PagedContext(8, chunk=chunk, slots=slots).of(Workload(batch=3, new_tokens=1000)) == 3 * 8 * touched
+    assert PagedContext(8, chunk=chunk, slots=slots).of(Workload(new_tokens=1)) == 8
+
+
+def test_a_context_holds_one_chunk_at_most():
+    assert [Context(chunk=7).of(Workload(batch=3, new_tokens=new)) for new in (1, 7, 8, 100)] == [3, 21, 21, 21]
+
+
+def test_rows_that_reach_experts():
+    handed = Routed(Tokens(), 2, handed=7)
+    workload = {"batch": 3, "new_tokens": 11}
+    assert handed.of(Workload(**workload)) == Routed(Tokens(), 2).of(Workload(**workload)) == 66
+    assert handed.of(Workload(**workload, counting="rectangle")) == 231
+    assert Routed(Memory(once=True), 2).of(Workload(memory_tokens=5)) == 10
+    assert Routed(Memory(), 2).letters == "B·M·X"

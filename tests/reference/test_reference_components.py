@@ -284,7 +284,6 @@ def mixture_cases():
     yield "experts beside attention", {**mixed(), "block": {"parallel": "one_norm"}}
     yield "encoder of experts", encoder(layer={"feed_forward": MIXTURE})
     yield "pair of experts", pair(layer={"feed_forward": {**MIXTURE, "shared": {"d_ff": 41}}})
-    yield "experts that layers share", encoder(layer={"feed_forward": MIXTURE, "share_weights": True})
     layers = [
         {"attention": CORE, "feed_forward": {"d_ff": 37}},
         {"repeat": 2, "attention": CORE, "feed_forward": MIXTURE},

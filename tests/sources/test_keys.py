@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from costcalc.sources.keys import homes_of, kinds_at, known_keys, written_paths
+from costcalc.sources.keys import homes_of, kinds_at, kinds_with, known_keys, written_paths
 
 GATED = {"decoder": {"layers": [{"feed_forward": {"kind": "gated"}}]}}
 LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "cross_attention"]
@@ -59,6 +59,15 @@ POSITIONS += ["max_bias", "slope_scale"]
 )
 def test_known_keys(where, data, keys):
     assert known_keys(where, data) == keys
+
+
+def test_kinds_with_a_key():
+    layer = ("decoder", "layers", 0)
+    assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
+    assert kinds_with("window", (*layer, "attention")) == ["grouped_query"]
+    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent"]
+    assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated"]
+    assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record, Weight
+from costcalc.units import several
 
 
 class GroupedQuery(Component):
@@ -63,8 +64,16 @@ class GroupedQuery(Component):
                 d_model % self.heads == 0,
                 "d_model {d_model} is not a multiple of heads {heads}, and no head_dim is given",
             )
-        yield self.window is None or self.chunk is None, "`window` and `chunk` exclude each other"
-        yield not self.values_from_keys or self.v_dim is None, "`values_from_keys` leaves no `v_dim` to choose"
+        yield (
+            self.window is None or self.chunk is None,
+            "`window` and `chunk` exclude each other",
+            "take one of the two out",
+        )
+        yield (
+            not self.values_from_keys or self.v_dim is None,
+            "`values_from_keys` leaves no `v_dim` to choose",
+            "take `v_dim` out",
+        )
         yield self.cache_of is not None or not self.keeps_kv_weights, "`keeps_kv_weights` is for layers with `cache_of`"
         is_gated = self.output_gate is not None or self.gate_activation == "sigmoid"
         yield is_gated, "`gate_activation` belongs to an `output_gate`"
@@ -97,7 +106,7 @@ class GroupedQuery(Component):
         """One line for a reader: heads, head size, and what differs from the plain kind."""
         kv_heads, head_dim = self.sizes(d_model)
         values = "" if self.v_dim in (None, head_dim) else f", values of {self.v_dim}"
-        parts = [f"{self.heads} query heads on {kv_heads} key/value heads of {head_dim}{values}"]
+        parts = [f"{several(self.heads, 'query head')} on {several(kv_heads, 'key/value head')} of {head_dim}{values}"]
         if self.window is not None:
             parts.append(f"window {self.window:,}")
         if self.chunk is not None:

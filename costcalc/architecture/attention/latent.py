@@ -44,7 +44,7 @@ class Latent(Component):
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Rotation takes pairs."""
-        yield self.rope_dim % 2 == 0, "rope_dim {rope_dim} is odd: RoPE rotates pairs"
+        yield self.rope_dim % 2 == 0, "rope_dim {rope_dim} is odd: RoPE rotates pairs", "write an even `rope_dim`"
 
     @property
     def qk_dim(self) -> int:

@@ -87,13 +87,24 @@ class Mixture(Component):
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A token uses no more experts than there are, and its groups hold them."""
         router = self.router
-        yield self.experts_per_token <= self.experts, "{experts_per_token} of {experts} experts: no more are there"
-        yield self.shared is not None or not self.shared_gate, "`shared_gate` belongs to a `shared` expert"
-        yield self.experts % router.groups == 0, f"experts {{experts}} are no multiple of {router.groups} groups"
+        fewer = f"`experts_per_token` is at most {self.experts}"
+        yield (
+            self.experts_per_token <= self.experts,
+            "{experts_per_token} of {experts} experts: no more are there",
+            fewer,
+        )
+        has_shared = self.shared is not None or not self.shared_gate
+        yield has_shared, "`shared_gate` belongs to a `shared` expert", "add `shared: {d_ff: ...}`, or take it out"
+        yield (
+            self.experts % router.groups == 0,
+            f"experts {{experts}} are no multiple of {router.groups} groups",
+            "change `experts`, or `groups` of the `router`",
+        )
         reached = router.groups_per_token * (self.experts // router.groups)
         yield (
             self.experts_per_token <= reached,
             f"{{experts_per_token}} experts of a token: its {router.groups_per_token} groups have {reached}",
+            "raise `groups_per_token` of the `router`, or write fewer `experts_per_token`",
         )
 
     def check(self, where: Where, d_model: int) -> None:
@@ -104,7 +115,8 @@ class Mixture(Component):
     def summary(self) -> str:
         """One line for a reader."""
         shared = "" if self.shared is None else f", one shared ({self.shared.summary()})"
-        return f"{self.experts_per_token} of {self.experts:,} experts ({self.expert.summary()}){shared}"
+        handed = ", all of them handed to kernels" if self.dispatch == "all" else ""
+        return f"{self.experts_per_token} of {self.experts:,} experts ({self.expert.summary()}){shared}{handed}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> E, the experts for the rows that reach them, and the shared one for all."""

@@ -127,8 +127,7 @@ class Config:
         if types is None:
             return None
         if not isinstance(types, list) or len(types) != layers:
-            got = f"{len(types)} entries" if isinstance(types, list) else shown(types)
-            what = f"`layer_types` must be a list of {layers} words, got {got}"
+            what = f"`layer_types` must be a list of {layers} words, got {entries(types)}"
             raise self.refusal(what, "one word for each layer", "layer_types")
         for index, word in enumerate(types):
             if word not in known:
@@ -167,6 +166,11 @@ class Config:
             return self.origin.refusal(what, hint)
         spelled = (self.spelled.get(str(where[0]), where[0]), *where[1:])
         return self.origin.refusal(what, hint, [spelled])
+
+
+def entries(value: object) -> str:
+    """What was written in the place of a list of another length."""
+    return f"{len(value)} entries" if isinstance(value, list) else shown(value)
 
 
 @cache

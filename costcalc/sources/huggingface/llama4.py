@@ -4,8 +4,7 @@ shared one, in every layer or in every other.
 
 from __future__ import annotations
 
-from costcalc.errors import shown
-from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.config import Config, entries
 from costcalc.sources.huggingface.decoder import FULL, NO_POSITIONS, Written, layer_count, rms_norm
 from costcalc.sources.huggingface.sparse import (
     CHUNKED,
@@ -71,7 +70,7 @@ def _turns(config: Config, layers: int) -> list[str]:
     if not marks:
         return [ROTATED if (layer + 1) % every else UNROTATED for layer in range(layers)]
     if not isinstance(marks, list) or len(marks) < layers or any(mark not in (0, 1) for mark in marks):
-        what = f"`no_rope_layers` must be a list of {layers} numbers 0 or 1, got {shown(marks)}"
+        what = f"`no_rope_layers` must be a list of {layers} numbers 0 or 1, got {entries(marks)}"
         raise config.refusal(what, "a 1 for each layer with RoPE", "no_rope_layers")
     return [ROTATED if mark else UNROTATED for mark in marks[:layers]]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from costcalc.errors import shown
-from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.config import Config, entries
 from costcalc.sources.huggingface.decoder import (
     FULL,
     NO_POSITIONS,
@@ -47,7 +46,7 @@ def _rotates(config: Config, layers: int) -> list[bool]:
         return [(layer + 1) % every != 0 for layer in range(layers)]
     config.note("no_rope_layer_interval")
     if not isinstance(written, list) or len(written) != layers or any(entry not in (0, 1) for entry in written):
-        what = f"`{key}` must be a list of {layers} numbers, 1 for RoPE and 0 for none, got {shown(written)}"
+        what = f"`{key}` must be a list of {layers} numbers, 1 for RoPE and 0 for none, got {entries(written)}"
         raise config.refusal(what, "one number for each layer", key)
     return [bool(entry) for entry in written]
 

@@ -139,13 +139,17 @@ def mixture(
     if chosen > number:
         what = f"`{used}` {chosen} of `{experts}` {number}: no more are there"
         raise config.refusal(what, "change one of the two", used)
+    of_groups = "topk_group"
     groups, reached = router.get("groups", 1), router.get("groups_per_token", 1)
     if number % groups:
         raise config.refusal(f"`{experts}` {number} is not a multiple of {groups} groups", "change one", experts)
     if "groups" in router and router["scores"] == "sigmoid" and number // groups < 2:
         what = f"{groups} groups of `{experts}` {number}: of each, the two largest scores are added up"
         raise config.refusal(what, "make groups of two experts or more", experts)
-    if reached > groups or chosen > reached * (number // groups):
+    if reached > groups:
+        what = f"`{of_groups}` {reached}, but there are {groups} groups"
+        raise config.refusal(what, f'write "{of_groups}": {groups}', of_groups)
+    if chosen > reached * (number // groups):
         what = f"`{used}` {chosen}, of {reached} groups of {number // groups} experts each: {groups} are there"
         raise config.refusal(what, f"change `{used}` or the groups", used)
     return {

@@ -281,6 +281,20 @@ def assert_equal_at(index, swept, one):
 
 def test_a_sweep_masks_what_does_not_divide():
     swept = GroupedQuery.model_construct(heads=np.array([6, 6, 7]), kv_heads=np.array([2, 4, 7]))
-    conditions = [np.asarray(condition).tolist() for condition, _ in swept.rules(np.array([12, 12, 15]))]
+    conditions = [np.asarray(condition).tolist() for condition, *_ in swept.rules(np.array([12, 12, 15]))]
     assert conditions[:2] == [[True, False, True], [True, True, False]]
     assert all(condition is True for condition in conditions[2:])  # what is no size holds for all
+
+
+@pytest.mark.parametrize(
+    ("fields", "message", "hint"),
+    [
+        ({"window": 7, "chunk": 5}, "`window` and `chunk` exclude each other", "take one of the two out"),
+        ({"values_from_keys": True, "v_dim": 7}, "`values_from_keys` leaves no `v_dim` to choose", "take `v_dim` out"),
+        ({"gate_activation": "silu"}, "`gate_activation` belongs to an `output_gate`", ""),
+    ],
+)
+def test_what_excludes_each_other(fields, message, hint):
+    with pytest.raises(RuleError) as caught:
+        GroupedQuery(heads=6, head_dim=5, **fields).check(("attention",), 13)
+    assert (str(caught.value), caught.value.where, caught.value.hint) == (message, ("attention",), hint)

@@ -141,6 +141,15 @@ def test_what_a_mixture_cannot_be(fields, message):
     assert (str(caught.value), caught.value.where) == (message, ("feed_forward",))
 
 
+@pytest.mark.parametrize("key", ["feed_forward", "feed_forward_beside"])
+def test_layers_that_share_experts_are_refused(refusal, key):
+    """A token passes the router once in each turn: how many experts it uses in all is not known."""
+    layer = {"attention": {"heads": 6, "head_dim": 5}, "norms": "sandwich", "share_weights": True, "repeat": 3}
+    error = refusal(layers=[{**layer, "feed_forward": {"d_ff": 37}, key: SMALL.model_dump()}])
+    assert str(error).startswith("layers that share experts")
+    assert error.hint == "write `share_weights: false`"
+
+
 def test_no_more_groups_are_used_than_there_are():
     with pytest.raises(RuleError) as caught:
         changed(experts=6, router=Router(groups=2, groups_per_token=3)).check(("feed_forward",), 13)
