@@ -83,11 +83,8 @@ def nearest(word: str, known: Iterable[str], *, count: int = 1, cutoff: float = 
     folded = {name.lower().replace("-", "_"): name for name in known}
     meant = word.lower().replace("-", "_")[:100]
     hits = difflib.get_close_matches(meant, folded, n=count, cutoff=cutoff)
-    begun = (
-        [name for name in folded if name.startswith(meant)][:count]
-        if len(meant) >= BEGUN and cutoff <= FEW_LETTERS
-        else []
-    )
+    begun = sorted((name for name in folded if name.startswith(meant)), key=len)[:count]
+    begun = begun if len(meant) >= BEGUN and cutoff <= FEW_LETTERS else []
     return [folded[hit] for hit in dict.fromkeys([*begun, *hits])][:count]
 
 

@@ -21,6 +21,9 @@ MAPPING = Origin("the mapping")
 CONFIG_KEYS = {"model_type", "architectures", "hidden_size", "n_embd"}
 """Keys that only a config.json has."""
 
+FILES = (".json", ".yaml", ".yml")
+"""How names of files end; what is behind another dot belongs to a name, such as qwen2.5-7b."""
+
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Architecture:
     """The architecture that `source` names or holds.
@@ -76,7 +79,8 @@ def _from_file(path: str) -> Architecture:
     try:
         text = read_text(path)
     except CostcalcError as error:
-        close = nearest(PurePath(path).stem, preset_names())
+        name = PurePath(path)
+        close = nearest(name.stem if name.suffix in FILES else name.name, preset_names())
         if close and error.what == "no such file" and "/" not in path:
             error.hint = f"did you mean the preset {close[0]}?"
         raise

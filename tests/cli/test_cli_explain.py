@@ -226,7 +226,7 @@ def test_a_published_number(fine):
         ),
         ("zzzzz", "no report has a number called 'zzzzz'", "costcalc explain MODEL lists the numbers"),
         ("decoder.layers.attention.z", "no report has a number called 'decoder.layers.attention.z'", ""),
-        ("pool", "pool_bytes depends on a memory", "add --memory 80GiB, or --blocks 1952"),
+        ("pool", "pool_bytes depends on a memory", "add --memory 80GiB, --blocks 1952 or --pool 5GiB"),
         ("conversations", "engine_reserved.conversations depends on a memory", "add --memory 80GiB"),
         ("architectural.longest_context", "architectural.longest_context depends on a memory", "add --memory 80GiB"),
         ("left_bytes_q4_0", "left_bytes_q4_0 depends on a memory", "add --memory 80GiB"),

@@ -352,7 +352,7 @@ def test_bad_values(refusal, config, changes, what):
         (V3, {"topk_method": "greedy"}, "`topk_method`: 'greedy'"),
         (V3, {"head_dim": 29}, "`head_dim` 29, but"),
         (V3, {"n_group": 5}, "`n_routed_experts` 12 is not a multiple of 5 groups"),
-        (V3, {"topk_group": 4}, "`num_experts_per_tok` 3, of 4 groups"),
+        (V3, {"topk_group": 4}, "`topk_group` 4, but there are 3 groups"),
         (V3, {"n_group": 12, "topk_group": 12}, "12 groups of `n_routed_experts` 12"),
         (V3, {"topk_group": 1, "num_experts_per_tok": 5}, "`num_experts_per_tok` 5, of 1 groups"),
         (V3, {"num_nextn_predict_layers": -1}, "`num_nextn_predict_layers`"),

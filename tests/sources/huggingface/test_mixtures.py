@@ -662,7 +662,7 @@ def test_more_experts_used_than_there_are(refusal, model_type):
         ("ernie4_5_moe", {"moe_layer_interval": 0}, "`moe_layer_interval` must be a whole number"),
         ("ernie4_5_moe", {"moe_use_aux_free": False}, "`moe_use_aux_free`: false"),
         ("glm4_moe", {"n_group": 4}, "`n_routed_experts` 6 is not a multiple of 4 groups"),
-        ("glm4_moe", {"n_group": 3, "topk_group": 4}, "of 4 groups of 2 experts each: 3 are there"),
+        ("glm4_moe", {"n_group": 3, "topk_group": 4}, "`topk_group` 4, but there are 3 groups"),
         (
             "glm4_moe",
             {"n_group": 3, "num_experts_per_tok": 3},
