@@ -58,7 +58,7 @@ OTHERS = {
     ),
     "fits M --blocks 7 --window-slots all": "--blocks 7 --window-slots all",
 }
-SHAPES = (*("gpt2", "llama-3-8b", "llama-3.2-1b", "gemma-2-9b", "mistral-7b-v0.1", "phi-2", "qwen3-8b"),)
+SHAPES = ("gpt2", "llama-3-8b", "gemma-2-9b", "mistral-7b-v0.1", "deepseek-v2-lite", "gpt-oss-20b", "gemma-3n-e2b")
 """One preset of each shape: the others are the same records in other sizes."""
 ENCODERS = ("albert-base-v2", "modernbert-base")
 PAIRS = ("t5-small", "bart-base")
