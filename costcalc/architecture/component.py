@@ -72,9 +72,9 @@ class Component(BaseModel):
         """Raise `RuleError` on the first rule that does not hold."""
         if type(self).rules is Component.rules:
             return  # most parts have none
-        for holds, message, *hint in self.rules(d_model):
-            if not holds:
-                raise RuleError(message.format(d_model=d_model, **self.__dict__), where, *hint)
+        for rule in self.rules(d_model):
+            if not rule[0]:
+                raise RuleError(rule[1].format(d_model=d_model, **self.__dict__), where, *rule[2:])
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """What optional fields stand for where they are None, and from what that follows: `{"kv_heads": (8, "heads")}`.

@@ -53,19 +53,9 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("decoder", "layers"),
         "add `cross_attention: {heads: ...}` to its layers",
     )
-    for group in arch.groups:
-        attention = group.block.attention
-        looks_back = attention is None or (attention.chunk is None and attention.cache_of is None)
-        of_encoder = group.path.partition(".")[0] == "encoder"
-        yield (
-            looks_back or not of_encoder,
-            "`chunk` and `cache_of` are for a decoder",
-            ("encoder", "layers"),
-            "take them out",
-        )
-    for key in ("altup", "per_layer_input"):
-        is_there = arch.encoder is not None and getattr(arch.encoder, key) is not None
-        yield not is_there, f"`{key}` is for a decoder", ("encoder", key), "take it out"
+    yield not _looks_back(arch), "`chunk` and `cache_of` are for a decoder", ("encoder", "layers"), "take them out"
+    for key in ("altup", "per_layer_input") if arch.encoder is not None else ():
+        yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
     yield (
         not (arch.multi_token is not None and isinstance(arch.head, NoHead)),
@@ -82,6 +72,14 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     has_both = arch.multi_token is not None and arch.embedding.width is not None
     yield not has_both, "modules of `multi_token` need rows as wide as the model", ("embedding", "width"), "take it out"
     yield is_encoder or not arch.pooler, "a pooler is for an encoder alone", ("pooler",), "take it out"
+
+
+def _looks_back(arch: Architecture) -> bool:
+    """Whether a layer of an encoder has what only those who look back can have."""
+    if arch.encoder is None:
+        return False
+    of_encoder = [group.block.attention for group in arch.groups if group.path.partition(".")[0] == "encoder"]
+    return any(some is not None and (some.chunk, some.cache_of) != (None, None) for some in of_encoder)
 
 
 def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:

@@ -65,10 +65,13 @@ def layers_of(
     """
     kinds: list[tuple[int | None, Written]] = []
     order: list[int] = []
+    last: tuple[int | None, Written] | None = None
     for kind in zip(windows, positions, strict=True):
-        if kind not in kinds:
-            kinds.append(kind)
-        order.append(kinds.index(kind))
+        if kind != last:  # the usual layer is like the one before it
+            if kind not in kinds:
+                kinds.append(kind)
+            index, last = kinds.index(kind), kind
+        order.append(index)
     names: list[Written] = [{} for _ in kinds]
     if len(kinds) == 2 and sum(window is None for window, _ in kinds) == 1:
         names = [{"name": NAMES[window is not None]} for window, _ in kinds]
