@@ -15,10 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Architecture", "CostcalcError", "Workload", "flops", "kv_cache", "load", "parameters", "verify"]
+__all__ = ["Architecture", "CostcalcError", "Workload", "experts", "flops", "kv_cache", "load", "parameters", "verify"]
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture
+    from costcalc.calculators.experts import Experts
     from costcalc.calculators.flops import Flops
     from costcalc.calculators.kv_cache import KVCache
     from costcalc.calculators.parameters import Parameters
@@ -68,6 +69,12 @@ def parameters(arch: Architecture) -> Parameters:
 def flops(arch: Architecture, workload: Workload) -> Flops:
     """Exact FLOPs of one pass over `workload`: `.forward .weights .attention .modelled .train .per_token`."""
     counted: Flops = _calculator("flops")(_inventory(arch), workload)
+    return counted
+
+
+def experts(arch: Architecture, tokens: int = 1) -> Experts:
+    """What a step of so many tokens is expected to read of a model: `.mixtures .distinct .read_parameters`."""
+    counted: Experts = _calculator("experts")(_inventory(arch), tokens)
     return counted
 
 

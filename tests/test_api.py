@@ -58,6 +58,7 @@ def test_all_of_it_can_be_had():
         "CostcalcError",
         "Workload",
         "flops",
+        "experts",
         "kv_cache",
         "load",
         "parameters",
@@ -99,6 +100,14 @@ def test_flops_without_a_training_pass():
     arch = costcalc.load(TINY)
     assert costcalc.flops(arch, costcalc.Workload(new_tokens=1, past_tokens=6)).train is None
     assert costcalc.flops(arch, costcalc.Workload(new_tokens=7, logits="last")).train is None
+
+
+def test_experts():
+    moe = {"kind": "mixture", "experts": 7, "experts_per_token": 2, "expert": {"d_ff": 11}}
+    arch = costcalc.load({"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [{"feed_forward": moe}]})
+    path = "decoder.layers.feed_forward.experts"
+    assert costcalc.experts(arch).distinct == {path: 2}
+    assert costcalc.experts(arch, 3).distinct == {path: pytest.approx(218 / 49)}  # 7·(1 - (5/7)^3)
 
 
 def test_kv_cache():
