@@ -64,10 +64,6 @@ def experts(inventory: Inventory, tokens: int = 1) -> Experts:
 
 def mixtures(inventory: Inventory) -> list[Mixture]:
     """The routed experts of each group of equal layers."""
-    held: dict[str, list[Weight]] = {}
-    for weight in inventory.weights:
-        if weight.used is not None:
-            held.setdefault(weight.path.rpartition(".")[0], []).append(weight)
     return [
         Mixture(
             path=path,
@@ -76,8 +72,17 @@ def mixtures(inventory: Inventory) -> list[Mixture]:
             layers=weights[0].times,
             expert_parameters=sum(_of_one(weight).parameters for weight in weights),
         )
-        for path, weights in held.items()
+        for path, weights in _routed(inventory).items()
     ]
+
+
+def _routed(inventory: Inventory) -> dict[str, list[Weight]]:
+    """The weights of which a token uses some, by the path of their experts."""
+    held: dict[str, list[Weight]] = {}
+    for weight in inventory.weights:
+        if weight.used is not None:
+            held.setdefault(weight.path.rpartition(".")[0], []).append(weight)
+    return held
 
 
 def _chosen(weight: Weight) -> int:
@@ -118,8 +123,7 @@ def _distinct(each: Mixture, tokens: int) -> Figure:
 
 
 def _expert(inventory: Inventory, each: Mixture) -> Figure:
-    weights = [w for w in inventory.weights if w.used is not None and w.path.rpartition(".")[0] == each.path]
-    terms = tuple(weight_term(_of_one(weight)).of("one expert") for weight in weights)
+    terms = tuple(weight_term(_of_one(weight)).of("one expert") for weight in _routed(inventory)[each.path])
     return Figure(f"expert_parameters.{each.path}", "parameters", terms=terms, source="one of the experts of one layer")
 
 

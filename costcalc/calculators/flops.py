@@ -13,8 +13,8 @@ class Flops:
 
     forward = weights (products with a parameter matrix, the head included, tied or not, and what little else is no
     attention core: AltUp mixes its states) + attention (scores and weighted values) + modelled (recurrent scans: an
-    estimate, never exact). train = 3 x forward (forward, gradients of
-    inputs, gradients of weights), None unless the pass is a training pass: all logits, nothing cached.
+    estimate, never exact). train = 3 x forward (forward, gradients of inputs, gradients of weights), None unless the
+    pass is a training pass: all logits, nothing cached.
     per_token: forward divided by the new tokens of the batch, to the nearest whole number. Of an encoder-decoder the
     new tokens are the decoder's, and the encoder's own pass is part of the one that starts the request.
     """

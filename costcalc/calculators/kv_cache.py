@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from costcalc.dtypes import bytes_for, canonical_dtype
-from costcalc.inventory import Cached, Context, Inventory, Workload, check_asked
+from costcalc.inventory import Cached, Context, Extent, Inventory, Workload, check_asked, group_of
 from costcalc.inventory.workload import checked_length
 
 
@@ -51,6 +51,42 @@ def kv_cache(
         state_bytes=_bytes({key: count for key, count in held.items() if key[0] == "state"}, dtype),
         bytes_per_token=_bytes(next_held, dtype) - held_bytes,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCache:
+    """What the equal layers of one group hold together: how many layers, the tokens that each keeps of a sequence."""
+
+    layers: int
+    tokens: int
+    elements: int
+
+
+def layer_caches(inventory: Inventory, workload: Workload) -> dict[str, LayerCache]:
+    """What each group of layers holds after the pass; empty where all layers that can hold something hold the same.
+
+    An encoder beside a decoder holds nothing, and is none of them.
+    """
+    depths, one = inventory.layers_of, replace(workload, batch=1)
+    held: dict[str, list[Cached]] = {group: [] for group in depths if not group.startswith("encoder.")}
+    for record in inventory.cached:
+        group = group_of(record.path, held)
+        if group is not None:
+            held[group].append(record)
+    if len({tuple(tuple(record.axes.items()) for record in records) for records in held.values()}) <= 1:
+        return {}
+    return {
+        group: LayerCache(
+            layers=depths[group],
+            tokens=max((_tokens(record, one) for record in records), default=0),
+            elements=sum(record.elements(workload) for record in records),
+        )
+        for group, records in held.items()
+    }
+
+
+def _tokens(record: Cached, one: Workload) -> int:
+    return max((size.of(one) for size in record.axes.values() if isinstance(size, Extent)), default=0)
 
 
 def without_windows(inventory: Inventory) -> Inventory:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from costcalc.calculators.kv_cache import KVCache, kv_cache, without_windows
+from costcalc.calculators.kv_cache import KVCache, kv_cache, layer_caches, without_windows
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,
@@ -36,7 +36,7 @@ from costcalc.cli.options import (
 )
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError
-from costcalc.inventory import Cached, Extent, Inventory, Workload, group_of
+from costcalc.inventory import Inventory, Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, Row, Table, side_by_side
 from costcalc.units import human, parse_length, several
 
@@ -181,36 +181,18 @@ def _sheet(each: Held) -> dict[str, Cell]:
 
 
 def _by_layers(name: str, each: Held) -> Table | None:
-    """What each kind of layer holds, where they differ: tokens of one layer, and the elements of all."""
+    """What each kind of layer holds, where they differ."""
     now = Workload(batch=each.batch, new_tokens=each.context, memory_tokens=each.memory_tokens)
-    depths = each.inventory.layers_of
-    held: dict[str, list[Cached]] = {group: [] for group in depths}
-    for record in each.inventory.cached:
-        group = group_of(record.path, depths)
-        if group is not None:
-            held[group].append(record)
-    held = {group: records for group, records in held.items() if not group.startswith("encoder.")}
-    if len({tuple(map(_shape, records)) for records in held.values()}) <= 1:
+    found = layer_caches(each.inventory, now)
+    if not found:
         return None
-    all_of = sum(record.elements(now) for records in held.values() for record in records)
+    all_of = sum(held.elements for held in found.values())
     rows = []
-    for group, records in held.items():
-        elements = sum(record.elements(now) for record in records)
-        tokens = max((_tokens(record, now) for record in records), default=0)
-        cells = (Quantity(depths[group], "layers"), Quantity(tokens, "tokens"), Quantity(elements, "elements"))
-        rows.append(Row(group, (*cells, Ratio(elements, all_of, "bar"))))
+    for group, held in found.items():
+        cells = (Quantity(held.layers, "layers"), Quantity(held.tokens, "tokens"), Quantity(held.elements, "elements"))
+        rows.append(Row(group, (*cells, Ratio(held.elements, all_of, "bar"))))
     columns = ("layers", "tokens held by each", "elements", "share")
     return Table(f"{name}: by layers" if name else "by layers", columns, tuple(rows), status="exact")
-
-
-def _shape(record: Cached) -> tuple[Any, ...]:
-    return tuple(record.axes.items())
-
-
-def _tokens(record: Cached, now: Workload) -> int:
-    """Tokens of one sequence that a layer holds."""
-    one = replace(now, batch=1)
-    return max(size.of(one) for size in record.axes.values() if isinstance(size, Extent))
 
 
 def _data(each: Held) -> dict[str, Any]:

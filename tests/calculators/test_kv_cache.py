@@ -2,9 +2,17 @@ import numpy as np
 import pytest
 
 from costcalc import load
-from costcalc.calculators.kv_cache import NO_CACHE, KVCache, held_bytes, kv_cache
+from costcalc.calculators.kv_cache import (
+    NO_CACHE,
+    KVCache,
+    LayerCache,
+    held_bytes,
+    kv_cache,
+    layer_caches,
+    without_windows,
+)
 from costcalc.errors import CostcalcError
-from costcalc.inventory import Cached, Context, Inventory, Memory
+from costcalc.inventory import Cached, Context, Inventory, Memory, Workload
 
 KV = Cached("decoder.layers.attention.k_cache", {"B·S": Context(), "K": 2, "H": 5}, times=3)
 CROSS = Cached("decoder.layers.cross.k_cache", {"B·M": Memory(), "K": 2, "H": 7}, times=3, kind="cross")
@@ -209,3 +217,36 @@ def test_a_pair_is_asked_with_its_encoder_tokens(pair, small):
         kv_cache(small(), 11, memory_tokens=7)
     with pytest.raises(CostcalcError, match="nothing reads memory_tokens"):
         kv_cache(pair(decoder=None), 11, memory_tokens=7)
+
+
+HEADS = {"heads": 6, "kv_heads": 2, "head_dim": 5}
+LAYERED = [
+    {"name": "chunked", "repeat": 2, "attention": {**HEADS, "chunk": 7}},
+    {"name": "local", "attention": {**HEADS, "window": 5, "v_dim": 3}},
+    {"name": "reads", "repeat": 3, "attention": {**HEADS, "window": 5, "v_dim": 3, "cache_of": "local"}},
+]
+
+
+def test_what_layers_hold_where_they_differ(small):
+    """11 tokens of 3 sequences: 2 layers of 7 on 2·(5 + 5), one of 5 on 2·(5 + 3), three that hold nothing."""
+    held = layer_caches(small(layers=LAYERED), Workload(batch=3, new_tokens=11))
+    assert held == {
+        "decoder.layers.chunked": LayerCache(layers=2, tokens=7, elements=3 * 2 * 7 * 20),
+        "decoder.layers.local": LayerCache(layers=1, tokens=5, elements=3 * 5 * 16),
+        "decoder.layers.reads": LayerCache(layers=3, tokens=0, elements=0),
+    }
+    whole = kv_cache(small(layers=LAYERED), 11, batch=3)
+    assert sum(each.elements for each in held.values()) == whole.elements
+
+
+def test_layers_that_hold_the_same_are_not_told_apart(small):
+    same = [{"attention": HEADS}, {"attention": HEADS, "feed_forward": {"d_ff": 37}}]
+    assert layer_caches(small(layers=same), Workload(new_tokens=11)) == {}
+    state = Inventory((STATE._replace(axes={"D": 13}), KV), {"decoder": ("decoder.layers",) * 3})
+    assert layer_caches(state, Workload(new_tokens=11)) == {}
+
+
+def test_without_windows_every_layer_holds_the_whole_context(small):
+    # 11 tokens: 2 layers on 2·(5 + 5), one on 2·(5 + 3)
+    assert kv_cache(without_windows(small(layers=LAYERED)), 11).elements == 11 * (2 * 20 + 16)
+    assert without_windows(small()) == small()
