@@ -16,7 +16,7 @@ from costcalc.reference.head import HEADS, pooled
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.multi_token import multi_token
 from costcalc.reference.request import Request
-from costcalc.reference.sight import Sight
+from costcalc.reference.sight import Forms, Sight
 from costcalc.reference.stack import AfterLayer, expanded, shared_positions, stack
 from costcalc.reference.tape import Scope, Table, Tape
 
@@ -38,6 +38,7 @@ def forward(
     memory: Array | None = None,
     token_types: Array | None = None,
     latent: str | None = None,
+    chunked: bool = False,
 ) -> Array:
     """Logits of new tokens, after what `request` holds; the request then holds them too.
 
@@ -45,7 +46,8 @@ def forward(
     only. source: (B, M) of row numbers for the encoder of an encoder-decoder, in the pass that starts a request; later
     passes find what its tokens gave. memory: (B, M, D), the same for a decoder that looks at tokens of another model.
     token_types: (B, T) of row numbers, where a model has types; 0 unless given. latent: the form in which latent
-    attention runs, "expanded" or "absorbed"; None for expanded where a request starts, and absorbed later. Result:
+    attention runs, "expanded" or "absorbed"; None for expanded where a request starts, and absorbed later. chunked: the
+    form in which recurrent mixers run that have two, but for a decode step: chunk by chunk, or token by token. Result:
     (B, T, V) or (B, 1, V), float32; without a head D numbers each. What a pooler gives, or a module that predicts
     further tokens, is on the tape.
 
@@ -60,12 +62,14 @@ def forward(
     if latent not in (None, "expanded", "absorbed"):
         raise ValueError(f'latent attention is "expanded" or "absorbed", not {latent!r}')
     request = Request() if request is None else request
+    if chunked and request.kept is not None:
+        raise ValueError("chunk by chunk there are no states between two tokens: all tokens of such a pass are kept")
     given = checked(fields, tokens, request, source=source, memory=memory, token_types=token_types)
-    before = dict(request.arrays), request.cross
+    before = dict(request.arrays), request.cross, request.states
     try:
-        return _forward(fields, given, tape, request, logits=logits, on_layer=on_layer, latent=latent)
+        return _forward(fields, given, tape, request, logits=logits, on_layer=on_layer, forms=Forms(latent, chunked))
     except BaseException:  # an interrupt too: half of the layers would hold more tokens than the others
-        request.arrays, request.cross = before
+        request.arrays, request.cross, request.states = before
         raise
 
 
@@ -77,14 +81,14 @@ def _forward(
     *,
     logits: str,
     on_layer: OnLayer | None,
-    latent: str | None,
+    forms: Forms,
 ) -> Array:
     root, main = Scope(tape), "encoder" if fields["decoder"] is None else "decoder"
     table = embedding_table(fields, root.under(main), fields["vocab_size"])
     run = encoded if main == "encoder" else decoded
-    x = run(fields, given, table, root, request=request, on_layer=on_layer, latent=latent)  # (B, T, D)
+    x = run(fields, given, table, root, request=request, on_layer=on_layer, forms=forms)  # (B, T, D)
     if fields["multi_token"]:
-        multi_token(fields, given.tokens, x, table, tape, sight=Sight(request.past, latent=latent))
+        multi_token(fields, given.tokens, x, table, tape, sight=Sight(request.past, latent=forms.latent))
     if fields["pooler"]:
         tape.pooled = pooled(x, root)  # (B, D)
     if logits == "last":
@@ -110,13 +114,13 @@ def encoded(
     *,
     request: Request,
     on_layer: OnLayer | None,
-    latent: str | None,
+    forms: Forms,
 ) -> Array:
     """An encoder's tokens, which all see each other; nothing is kept. (B, T) -> (B, T, D)."""
     del request
     depth = len(list(expanded(fields["encoder"]["layers"])))
     after = _told(on_layer, 0, depth)
-    return encoder(fields, given.tokens, table, root, token_types=given.token_types, after=after, latent=latent)
+    return encoder(fields, given.tokens, table, root, token_types=given.token_types, after=after, forms=forms)
 
 
 def decoded(
@@ -127,7 +131,7 @@ def decoded(
     *,
     request: Request,
     on_layer: OnLayer | None,
-    latent: str | None,
+    forms: Forms,
 ) -> Array:
     """A decoder's new tokens, over earlier ones and over an encoder's or another model's. (B, T) -> (B, T, D).
 
@@ -142,13 +146,13 @@ def decoded(
             own = embedding_table(fields, root.under("encoder"), fields["encoder_vocab_size"] or fields["vocab_size"])
         after = _told(on_layer if before else None, 0, before + layers)
         types = np.zeros_like(given.source)
-        memory = encoder(fields, given.source, own, root, token_types=types, after=after, latent=latent)  # (B, M, D)
+        memory = encoder(fields, given.source, own, root, token_types=types, after=after, forms=forms)  # (B, M, D)
     at, some = root.under("decoder"), fields["decoder"]
     here = request.past + np.arange(given.tokens.shape[1])  # (T)
     x = embedded(fields, given.tokens, table, at, positions=some["positions"], here=here, token_types=given.token_types)
     held = [request.arrays[path].shape[-2] for path in request.cross] if request.past else [memory.shape[1]]
     shared = shared_positions(some, at)
-    sight = Sight(request.past, True, request, memory, asks=any(held), table=shared, latent=latent)
+    sight = Sight(request.past, True, request, memory, any(held), shared, **forms._asdict())
     after = _told(on_layer, before, before + layers)
     return stack(some, given.tokens, x, at, sight=sight, after=after)  # (B, T, D)
 
@@ -161,13 +165,13 @@ def encoder(
     *,
     token_types: Array,
     after: AfterLayer,
-    latent: str | None,
+    forms: Forms,
 ) -> Array:
     """All tokens of a text at once, each of which sees all others that its windows reach. (B, M) -> (B, M, D)."""
     at, some = root.under("encoder"), fields["encoder"]
     here = np.arange(tokens.shape[1])  # (M)
     x = embedded(fields, tokens, table, at, positions=some["positions"], here=here, token_types=token_types)
-    sight = Sight(causal=False, table=shared_positions(some, at), latent=latent)
+    sight = Sight(causal=False, table=shared_positions(some, at), **forms._asdict())
     return stack(some, tokens, x, at, sight=sight, after=after)  # (B, M, D)
 
 

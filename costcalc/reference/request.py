@@ -1,4 +1,4 @@
-"""What a request holds between two passes: the latest keys and values of every layer, and those of another stack."""
+"""What a request holds between two passes: keys and values of every layer, of another stack, and states."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ class Request:
     """past: how many tokens went through before; with nothing held for them, the new ones only stand further on.
     kept: how many of the next pass's new tokens stay, None for all of them; fewer when the last ones are only tried, as
     in speculative decoding. arrays: what is held, by path. cross: the paths, among them, of keys and values that were
-    made of an encoder's tokens, once.
+    made of an encoder's tokens, once. states: the paths of what stays as large as it is, whatever went through.
     """
 
     past: int = 0
     kept: int | None = None
     arrays: dict[str, Array] = field(default_factory=dict)
     cross: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
 
     def check(self, tokens: int) -> None:
         """ValueError where the counts cannot be meant for a pass of so many new tokens."""
@@ -55,8 +56,22 @@ class Request:
         _check_same(path, self.arrays[path], new)
         return self.arrays[path]
 
+    def state(self, path: str, start: Array) -> Array:
+        """The state that earlier tokens left, or `start` where nothing is held; of the same shape."""
+        held = self.arrays.get(path, start)
+        if held.shape != start.shape:
+            raise ValueError(f"{path} holds {held.shape}, and {start.shape} is of another batch or model")
+        return held
+
+    def hold(self, path: str, state: Array) -> None:
+        """Hold a state in place of the one before it."""
+        self.arrays[path] = state
+        self.states |= {path}
+
     def kind(self, path: str) -> str:
-        """Of an array that is held: "cross" where it was made of an encoder's tokens, otherwise "kv"."""
+        """Of an array that is held: "cross" where it was made of an encoder's tokens, "state", otherwise "kv"."""
+        if path in self.states:
+            return "state"
         return "cross" if path in self.cross else "kv"
 
 

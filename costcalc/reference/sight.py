@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from costcalc.reference.arrays import Array
 from costcalc.reference.request import Request
 from costcalc.reference.tape import Table
+
+
+class Forms(NamedTuple):
+    """The forms that components run in which have two of them, as `Sight` says."""
+
+    latent: str | None = None
+    chunked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +26,9 @@ class Sight:
     tokens that cross-attention makes keys and values of: those of the encoder in the pass that starts a request, none
     in later ones. asks: whether there are any such tokens, now or kept. table: the one table of relative positions.
     latent: the form of latent attention, "expanded" or "absorbed"; None for expanded where a request starts, and
-    absorbed later. made: by name of a layer, the keys and values of the latest one of that name, of all tokens that it
-    sees, for layers that make none.
+    absorbed later. chunked: recurrent mixers that have a chunked form run it, but for a decode step. embeddings:
+    (B, T, D), what enters the first layer, for those that join it with what they are given. made: by name of a layer,
+    the keys and values of the latest one of that name, of all tokens that it sees, for layers that make none.
     """
 
     start: int = 0
@@ -29,4 +38,6 @@ class Sight:
     asks: bool = False
     table: Table | None = None
     latent: str | None = None
+    chunked: bool = False
+    embeddings: Array | None = None
     made: dict[str, tuple[Array, Array]] = field(default_factory=dict)

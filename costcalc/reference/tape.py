@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from costcalc.reference.arrays import FLOAT, Array
+from costcalc.reference.weights import Weights
 
 
 class Product(NamedTuple):
@@ -29,25 +30,6 @@ class Product(NamedTuple):
         return 2 * self.batch * self.rows * self.inner * self.columns
 
 
-class Weights(Protocol):
-    """Where the numbers come from."""
-
-    def array(self, path: str, shape: tuple[int, ...]) -> Array:
-        """A float32 parameter array of this shape, whole."""
-
-    def gain(self, path: str, width: int) -> Array:
-        """A float32 vector that a normalised activation is multiplied by."""
-
-    def matrix(self, path: str, inputs: int, outputs: int) -> Array:
-        """A float32 matrix (inputs, outputs), or so many of its columns as are held: the rest repeats them."""
-
-    def table(self, path: str, rows: int, width: int) -> Array:
-        """A float32 table (rows, width), or so many of its rows as are held: the rest repeats them."""
-
-    def one_of(self, index: int, count: int) -> Weights:
-        """Where number `index` of `count` equal parts, that are one array a path, takes its numbers from."""
-
-
 @dataclass(frozen=True, slots=True)
 class Member:
     """Number `index` of `count` equal parts, such as experts."""
@@ -61,10 +43,10 @@ class Tape:
     """The records of one pass.
 
     parameters: path -> (elements, role). products: path -> the products made there, in order. of: path of a product ->
-    path of the parameter it multiplied by. cached: path -> elements held after the pass. cached_kinds: path -> "kv", or
-    "cross" for what was made of an encoder's tokens. row_sum_error: the largest distance from 1 of the sum of any row
-    of attention weights, None if there was none. Beside the result of the pass, pooled: what a pooler gave, (B, D);
-    ahead: what modules gave that predict further tokens, (B, T - k, D) of number k = 1, 2, ...
+    path of the parameter it multiplied by. cached: path -> elements held after the pass. cached_kinds: path -> "kv",
+    "cross" for what was made of an encoder's tokens, or "state". row_sum_error: the largest distance from 1 of the sum
+    of any row of attention weights, None if there was none. Beside the result of the pass, pooled: what a pooler gave,
+    (B, D); ahead: what modules gave that predict further tokens, (B, T - k, D) of number k = 1, 2, ...
     """
 
     weights: Weights
@@ -205,6 +187,22 @@ class Scope:
             columns = held[:, np.arange(head * width, (head + 1) * width) % held.shape[1]]  # (inner, width)
             out[:, head] = _checked(path, x[:, head]) @ (columns.T if back else columns)
         self.tape.multiplied(self.named(name), Product(heads, batch * tokens, x.shape[-1], outputs), of=path)
+        return out
+
+    def each(self, name: str, x: Array, outputs: int) -> Array:
+        """Each of P parts of the rows with a matrix of its own: (..., P, rows, inner) x (P, inner, outputs)."""
+        *_, parts, rows, inner = x.shape
+        shape = parts, inner, outputs
+        path = self._held(name, prod(shape))
+        out: Array = _checked(path, x) @ _checked(path, self._numbers.array(path, shape))
+        self.tape.multiplied(self.named(name), Product(prod(out.shape[:-2]), rows, inner, outputs), of=path)
+        return out
+
+    def elementwise(self, name: str, a: Array, b: Array) -> Array:
+        """a * b of two activations, number by number: a multiply-add for each number of the result."""
+        path = self.named(name)
+        out: Array = _checked(path, a) * _checked(path, b)
+        self.tape.multiplied(path, Product(out.size, 1, 1, 1))
         return out
 
     def product(self, name: str, a: Array, b: Array) -> Array:

@@ -5,11 +5,32 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from math import prod
+from typing import Protocol
 from zlib import crc32
 
 import numpy as np
 
 from costcalc.reference.arrays import FLOAT, Array
+
+
+class Weights(Protocol):
+    """Where the numbers come from."""
+
+    def array(self, path: str, shape: tuple[int, ...]) -> Array:
+        """A float32 parameter array of this shape, whole."""
+
+    def gain(self, path: str, width: int) -> Array:
+        """A float32 vector that a normalised activation is multiplied by."""
+
+    def matrix(self, path: str, inputs: int, outputs: int) -> Array:
+        """A float32 matrix (inputs, outputs), or so many of its columns as are held: the rest repeats them."""
+
+    def table(self, path: str, rows: int, width: int) -> Array:
+        """A float32 table (rows, width), or so many of its rows as are held: the rest repeats them."""
+
+    def one_of(self, index: int, count: int) -> Weights:
+        """Where number `index` of `count` equal parts, that are one array a path, takes its numbers from."""
+
 
 SHIFTS = 4096
 ALIGNED = 16
