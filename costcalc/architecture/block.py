@@ -10,14 +10,22 @@ from pydantic import BeforeValidator
 from costcalc.architecture.attention import Attention, GroupedQuery, Latent
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
-from costcalc.architecture.feed_forward import FeedForward, Mixture
+from costcalc.architecture.feed_forward import FeedForward, Mixture, RWKVChannel
+from costcalc.architecture.mixer import Mixer
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import CROSS, At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, RotaryPositions
+from costcalc.architecture.shared_block import SharedBlock
 from costcalc.inventory import Record
 
-SUBLAYERS = ("attention", "cross_attention", "feed_forward")
+SUBLAYERS = ("attention", "mixer", "cross_attention", "feed_forward")
 """In the order in which they run."""
+
+
+def is_recurrent(block: Block) -> bool:
+    """Whether something of this layer goes on from token to token, other than keys and values."""
+    mixes = block.mixer is not None or block.mixer_beside is not None
+    return mixes or isinstance(block.feed_forward, RWKVChannel)
 
 
 class Block(Component):
@@ -34,6 +42,9 @@ class Block(Component):
         (Gemma-3n). feed_forward_beside: a second network that reads the same residual stream, with norms of its own
         before and on its output; the first one's output has one more, and then the output norm takes their sum
         (Gemma-4). layer_scale: one number that the layer's result is multiplied by, which a checkpoint holds (Gemma-4).
+    mixer: recurrent, in place of an attention. mixer_beside: recurrent, beside the attention, of which it reads what
+    that reads (Falcon-H1). shared_block: attention and a network whose weights other layers share, and whose result the
+    mixer reads beside the residual stream (Zamba).
     """
 
     name: Name | None = None
@@ -43,6 +54,9 @@ class Block(Component):
     parallel: Annotated[Literal[False, "one_norm", "two_norms"], BeforeValidator(no_number)] = False
     positions: Positions = NoPositions()
     attention: Attention | None = None
+    mixer: Mixer | None = None
+    mixer_beside: Mixer | None = None
+    shared_block: SharedBlock | None = None
     cross_attention: GroupedQuery | None = None
     feed_forward: FeedForward | None = None
     attention_norm: Flag = True
@@ -58,6 +72,11 @@ class Block(Component):
         yield (
             any(getattr(self, name) is not None for name in SUBLAYERS),
             "a layer needs `attention` or `feed_forward`, or both",
+        )
+        yield (
+            self.attention is None or self.mixer is None,
+            "`attention` and `mixer` exclude each other",
+            "write two layers, or `mixer_beside` for one that reads what the attention reads",
         )
         if self.cross_attention is not None:
             yield not self.parallel, "`parallel` is not for layers with `cross_attention`"
@@ -90,6 +109,20 @@ class Block(Component):
 
     def _rules_of_what_is_beside(self) -> Iterator[Rule]:
         """What stands beside a sublayer needs it, and norms where its own are."""
+        yield (
+            self.mixer_beside is None or self.attention is not None,
+            "`mixer_beside` stands beside an `attention`",
+            "write `mixer` for one that stands alone",
+        )
+        yield (
+            self.shared_block is None or (self.mixer is not None and self.norms == "pre"),
+            "a `shared_block` is for a layer with a `mixer`, which reads its result, and `norms: pre`",
+        )
+        yield (
+            self.shared_block is None or not self.share_weights,
+            "`share_weights` shares all of a layer, `shared_block` a part of it",
+            "take one of the two out",
+        )
         if self.augmented_residual is not None:
             has_norm = self.attention is not None and self.norms in ("pre", "sandwich") and self.attention_norm
             yield (
@@ -107,32 +140,37 @@ class Block(Component):
             part: Attention | None = getattr(self, name)
             if part is not None:
                 part.check((*where, name), d_model)
-        for name in ("feed_forward", "feed_forward_beside"):
-            network: FeedForward | None = getattr(self, name)
-            if network is not None:
-                network.check((*where, name), d_model)
+        for name in ("mixer", "mixer_beside", "shared_block", "feed_forward", "feed_forward_beside"):
+            other: Mixer | SharedBlock | FeedForward | None = getattr(self, name)
+            if other is not None:
+                other.check((*where, name), d_model)
         super().check(where, d_model)
 
     def derived(self, d_model: int) -> Iterator[str]:
         """What the attention derives."""
-        for part in (self.attention, self.cross_attention):
+        shared = self.shared_block.attention if self.shared_block is not None else None
+        for part in (self.attention, shared, self.cross_attention):
             if part is not None:
                 yield from part.derived(d_model)
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
-        """Norms, attention, feed-forward, in the order in which a reader meets them."""
+        """Norms, attention or mixer, feed-forward, in the order in which a reader meets them."""
         width = {"D": d_model}
         if self.parallel == "one_norm":
             yield from self.norm.records(at, "norm", width)
         if isinstance(self.positions, RelativePositions) and self.positions.per_layer and self.attention is not None:
             yield from self.positions.bias_records(at, self.attention.heads)
+        if self.shared_block is not None:
+            yield from self.shared_block.records(at, d_model, stream, self.norm)
         for name in SUBLAYERS:
-            part: Attention | FeedForward | None = getattr(self, name)
+            part: Attention | Mixer | FeedForward | None = getattr(self, name)
             if part is None:
                 continue
             if self.parallel != "one_norm" and (name != "attention" or self.attention_norm):
                 yield from self.norm.records(at, f"{name}_norm", width)
             yield from part.records(at.under(name), d_model, CROSS if name == "cross_attention" else stream)
+            if name == "attention" and self.mixer_beside is not None:
+                yield from self.mixer_beside.records(at.under("mixer_beside"), d_model, stream)
             if self.norms == "sandwich":
                 yield from self.norm.records(at, f"{name}_output_norm", width)
             if name == "attention" and self.augmented_residual is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from costcalc.architecture.block import is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import NoHead, VocabularyHead
 from costcalc.architecture.places import DECODER, ENCODER, SOURCE, Stream
@@ -54,6 +55,12 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         "add `cross_attention: {heads: ...}` to its layers",
     )
     yield not _looks_back(arch), "`chunk` and `cache_of` are for a decoder", ("encoder", "layers"), "take them out"
+    yield (
+        not any(is_recurrent(group.block) for group in arch.groups if group.path.partition(".")[0] == "encoder"),
+        "a recurrence looks back only: it is for a decoder",
+        ("encoder", "layers"),
+        "write an `attention`",
+    )
     for key in ("altup", "per_layer_input") if arch.encoder is not None else ():
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY

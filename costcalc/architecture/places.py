@@ -18,6 +18,7 @@ from costcalc.inventory import (
     Pairs,
     Record,
     Routed,
+    Sequences,
     Tokens,
     Weight,
 )
@@ -101,6 +102,18 @@ class At:
         """A product with the weight of this name; `form` where it is that of one form of a latent attention."""
         path = f"{self.path}.{name}"
         return Matmul(path, axes, self.times, path, form=form)
+
+    def scan(
+        self, name: str, axes: Mapping[str, int | Extent], *, form: str | None = None, of: str | None = None
+    ) -> Matmul:
+        """Recurrent work, token by token or chunk by chunk; `of` the weight of this name, where it is a convolution."""
+        held = None if of is None else f"{self.path}.{of}"
+        return Matmul(f"{self.path}.{name}", axes, self.times, held, "scan", form)
+
+    def state(self, name: str, axes: Mapping[str, int], *, dtype: str | None = None) -> Cached:
+        """An array of constant size that each sequence holds; dtype None follows that of the cache."""
+        one = Sequences()
+        return Cached(f"{self.path}.{name}", {one.letters: one, **axes}, self.times, "state", dtype)
 
     def cached(
         self, name: str, axes: Mapping[str, int | Extent], *, kind: str = "kv", form: str | None = None

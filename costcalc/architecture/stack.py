@@ -98,6 +98,7 @@ class Stack(Component):
             self.altup.check((*where, "altup"), d_model)
         self._check_entries(self.layers, (*where, "layers"), d_model)
         self._check_relative(where)
+        self._check_shared_blocks(where)
         check_lenders(self.layers, where, d_model)
 
     def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
@@ -121,6 +122,17 @@ class Stack(Component):
             found = f"layers of {' and '.join(map(str, sorted(heads)))} heads" if heads else "no layer with attention"
             message = f"one table of relative positions is for {found}"
             raise RuleError(message, (*where, "positions"), "write `per_layer: true`, or the same heads everywhere")
+
+    def _check_shared_blocks(self, where: Where) -> None:
+        """One set of weights is for layers that are equal in all else: others would count it once more."""
+        blocks: list[Block] = []
+        _order(self.layers, blocks, {})
+        sets = Counter(block.shared_block.weights for block in blocks if block.shared_block is not None)
+        for name, count in sets.items():
+            if count > 1:
+                message = f"{count} different layers have a `shared_block` of the weights {name!r}"
+                hint = "write `weights:` and another name in one of them, or make the layers equal"
+                raise RuleError(message, (*where, "layers"), hint)
 
     def _relative_heads(self) -> set[int]:
         blocks: list[Block] = []

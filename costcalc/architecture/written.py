@@ -18,6 +18,8 @@ KINDS: dict[str, str | None] = {
     "feed_forward": "dense",
     "feed_forward_beside": "dense",
     "head": "vocabulary",
+    "mixer": None,
+    "mixer_beside": None,
     "norm": None,
     "positions": None,
     "qk_norm": None,

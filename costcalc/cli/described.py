@@ -41,6 +41,12 @@ def _sublayers(before: str, group: Group, d_model: int, *, is_one_of_several: bo
     rows: dict[str, Cell] = {}
     if block.attention is not None:
         rows[f"{before}attention{where}"] = block.attention.summary(d_model)
+    if block.mixer is not None:
+        rows[f"{before}mixer{where}"] = block.mixer.summary()
+    if block.mixer_beside is not None:
+        rows[f"{before}beside attention{where}"] = block.mixer_beside.summary()
+    if block.shared_block is not None:
+        rows[f"{before}shared block{where}"] = block.shared_block.summary(d_model)
     if block.cross_attention is not None:
         rows[f"{before}cross-attention{where}"] = block.cross_attention.summary(d_model)
     if block.feed_forward is not None:

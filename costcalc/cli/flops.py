@@ -166,7 +166,8 @@ def _notes(found: list[Pass]) -> tuple[str, ...]:
 
 def latent_form(each: Pass) -> str | None:
     """Which of its two forms latent attention is computed in."""
-    forms = {matmul.form for matmul in each.model.inventory.matmuls if matmul.form and matmul.runs(each.workload)}
+    latent = [matmul for matmul in each.model.inventory.matmuls if matmul.is_of_latent]
+    forms = {matmul.form for matmul in latent if matmul.runs(each.workload)}
     return f"{each.model.name}: latent attention in its {forms.pop()} form (--latent)" if forms else None
 
 

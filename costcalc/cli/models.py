@@ -112,7 +112,7 @@ def check_pass(model: Architecture, *, past_tokens: int, logits: str, latent: st
     if logits == "last" and not reads_last_logits(inventory):
         why = "has no head" if inventory.has_cache else "is an encoder, which has no last token"
         raise CostcalcError(f"{model.name} {why}, so that --logits last does nothing", hint="leave --logits out")
-    if latent is not None and not any(matmul.form for matmul in inventory.matmuls):
+    if latent is not None and not any(matmul.is_of_latent for matmul in inventory.matmuls):
         raise CostcalcError(f"{model.name} has no latent attention, which --latent is for", hint="leave --latent out")
 
 

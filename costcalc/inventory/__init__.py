@@ -18,12 +18,15 @@ from costcalc.inventory.extents import (
     Tokens,
 )
 from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Weight, group_of
+from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
 from costcalc.inventory.workload import Workload
 
 __all__ = [
     "Asking",
     "Cached",
+    "ChunkPairs",
     "Context",
+    "Convolved",
     "CrossPairs",
     "Extent",
     "Inventory",
@@ -39,6 +42,7 @@ __all__ = [
     "Sequences",
     "Tokens",
     "Weight",
+    "WholeChunks",
     "Workload",
     "check_asked",
     "group_of",

@@ -17,6 +17,8 @@ from costcalc.inventory.extents import Extent
 from costcalc.inventory.workload import Workload
 
 Axes = Mapping[str, "int | Extent"]
+SCANS = ("recurrent", "chunked")
+"""Forms of a scan: token by token, or chunk by chunk."""
 
 
 class Weight(NamedTuple):
@@ -52,7 +54,8 @@ class Matmul(NamedTuple):
     of: path of the weight it multiplies by; a tied head is `of` the embedding table. None for two activations.
     role: "weight" (and two activations that are no attention core: AltUp) | "scores" | "values" | "scan" (recurrent
         work: modelled, never exact).
-    form: "expanded" | "absorbed" where a latent attention has both; None always counts.
+    form: "expanded" | "absorbed" where a latent attention has both, "recurrent" | "chunked" where a scan has; None
+        always counts.
     """
 
     path: str
@@ -62,10 +65,22 @@ class Matmul(NamedTuple):
     role: str = "weight"
     form: str | None = None
 
+    @property
+    def is_of_latent(self) -> bool:
+        """Whether it belongs to one of the two forms of a latent attention."""
+        return self.form is not None and self.form not in SCANS
+
     def runs(self, workload: Workload) -> bool:
-        """Of the two forms of a latent attention one runs: absorbed once there is a past, unless told."""
+        """Of the two forms of a latent attention one runs: absorbed once there is a past, unless told.
+
+        Of those of a scan the recurrent one is what the mathematics needs; kernels are handed whole chunks of a text,
+        but for the single token of a decode step.
+        """
         if self.form is None:
             return True
+        if self.form in SCANS:
+            is_step = workload.past_tokens != 0 and workload.new_tokens == 1
+            return self.form == SCANS[workload.counting == "rectangle" and not is_step]
         return self.form == (workload.latent or ("expanded" if workload.past_tokens == 0 else "absorbed"))
 
     def flops(self, workload: Workload) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from costcalc.reference.activations import ACTIVATIONS
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.grouped_query import join_heads, mixed_values, split_heads
 from costcalc.reference.kinds import of_kind
@@ -47,6 +48,11 @@ def latent(
     form = sight.latent or ("absorbed" if sight.start else "expanded")
     run = of_kind(FORMS, form, "latent attention")
     mixed = run(fields, plain, carried, seen, at, sight=sight, added=added)  # (B, N, T, v)
+    if fields["output_gate"] is not None:
+        width = of_kind({"per_channel": fields["v_dim"], "per_head": 1}, fields["output_gate"], "output gate")
+        activation = of_kind(ACTIVATIONS, fields["gate_activation"], "activation")
+        gate = activation(at.linear("gate", x, fields["heads"] * width, bias=False))  # (B, T, N·v), or (B, T, N)
+        mixed = mixed * split_heads(gate, fields["heads"])  # (B, N, T, v) * (B, N, T, v or 1)
     return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
 
 

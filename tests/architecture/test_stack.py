@@ -6,9 +6,11 @@ from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.feed_forward import Dense
+from costcalc.architecture.mixer import ShortConv
 from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.places import DECODER
 from costcalc.architecture.positions import LearnedPositions, RelativePositions, RotaryPositions
+from costcalc.architecture.shared_block import SharedBlock
 from costcalc.inventory import Weight
 
 ATTENTION = GroupedQuery(heads=6, kv_heads=2, head_dim=5)
@@ -55,6 +57,9 @@ OTHER = {
     "parallel": "one_norm",
     "positions": RotaryPositions(),
     "attention": None,
+    "mixer": ShortConv(),
+    "mixer_beside": ShortConv(),
+    "shared_block": SharedBlock(attention=ATTENTION, feed_forward=Dense(d_ff=41)),
     "feed_forward": Dense(d_ff=41),
     "cross_attention": ATTENTION,
     "attention_norm": False,

@@ -5,7 +5,8 @@ import pytest
 from costcalc.sources.keys import homes_of, kinds_at, kinds_with, known_keys, written_paths
 
 GATED = {"decoder": {"layers": [{"feed_forward": {"kind": "gated"}}]}}
-LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "cross_attention"]
+LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "mixer", "mixer_beside"]
+LAYER += ["shared_block", "cross_attention"]
 LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "augmented_residual"]
 LAYER += ["feed_forward_beside", "layer_scale", "pattern"]
 STACK = ["norm", "positions", "final_norm", "altup", "per_layer_input", "layers", "block"]
@@ -18,7 +19,7 @@ ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "group
 ROUTER += ["reads", "norm", "input_scale", "expert_scale"]
 LATENT = {"multi_token": {"layer": {"attention": {"kind": "latent"}}}}
 OF_LATENT = ["kind", "heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim", "bias", "out_bias", "norm"]
-OF_LATENT += ["scale", "softcap"]
+OF_LATENT += ["scale", "softcap", "output_gate", "gate_activation"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
@@ -66,7 +67,7 @@ def test_kinds_with_a_key():
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
     assert kinds_with("window", (*layer, "attention")) == ["grouped_query"]
     assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent"]
-    assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated"]
+    assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
     assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 
 
@@ -77,7 +78,7 @@ def test_kinds_with_a_key():
         (("decoder", "positions"), ["none", "learned", "sinusoidal", "rope", "relative", "alibi"]),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
         (("decoder", "layers", 0, "attention"), ["grouped_query", "latent"]),
-        (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture"]),
+        (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),
         (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),
         (("decoder", "layers", 0, "attention", "qk_norm", "norm"), ["layernorm", "rmsnorm"]),

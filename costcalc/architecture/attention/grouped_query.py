@@ -5,7 +5,7 @@ kv_heads = heads is multi-head, 1 is multi-query (arXiv 1911.02150), anything be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from costcalc.architecture.attention.qk_norm import QKNorm
@@ -122,16 +122,21 @@ class GroupedQuery(Component):
             parts.append("biases on " + " and ".join(["q, k, v"] * self.bias + ["output"] * self.out_bias))
         return ", ".join(parts)
 
-    def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
+    def records(
+        self, at: At, d_model: int, stream: Stream, *, inputs: Mapping[str, int] | None = None
+    ) -> Iterator[Record]:
         """Projections D -> N·H, D -> K·H (twice) and N·H -> D; scores and weighted values over the pairs; the cache.
 
-        Scores and values are counted for all N query heads: sharing keys shrinks the cache, not the core.
+        inputs: the axes of what it reads, where that is not the model's width. Scores and values are counted for all N
+        query heads: sharing keys shrinks the cache, not the core.
         """
         kv_heads, head_dim = self.sizes(d_model)
         of_value = {"H": head_dim} if self.v_dim is None or self.v_dim == head_dim else {"H_v": self.v_dim}
-        width, queries, mixed = {"D": d_model}, {"N": self.heads, "H": head_dim}, {"N": self.heads, **of_value}
-        yield from at.linear("q", stream.rows, width, queries, bias=self.bias)
-        yield from self._keys_and_values(at, width, {"H": head_dim}, of_value, stream)
+        queries, mixed = {"N": self.heads, "H": head_dim}, {"N": self.heads, **of_value}
+        width: Mapping[str, int] = {"D": d_model}
+        read = width if inputs is None else inputs
+        yield from at.linear("q", stream.rows, read, queries, bias=self.bias)
+        yield from self._keys_and_values(at, read, kv_heads, {"H": head_dim}, of_value, stream)
         normed = {"q": self.heads} if self._borrows else {"q": self.heads, "k": kv_heads}
         if self.qk_norm is not None:
             yield from self.qk_norm.records(at, heads=normed, head_dim=head_dim)
@@ -139,7 +144,7 @@ class GroupedQuery(Component):
             yield from at.linear(
                 "gate",
                 stream.rows,
-                width,
+                read,
                 mixed if self.output_gate == "per_channel" else {"N": self.heads},
                 bias=False,
             )
@@ -160,13 +165,18 @@ class GroupedQuery(Component):
         return self.cache_of is not None and not self.keeps_kv_weights
 
     def _keys_and_values(
-        self, at: At, width: dict[str, int], of_key: dict[str, int], of_value: dict[str, int], stream: Stream
+        self,
+        at: At,
+        read: Mapping[str, int],
+        kv_heads: int,
+        of_key: dict[str, int],
+        of_value: dict[str, int],
+        stream: Stream,
     ) -> Iterator[Record]:
         """The weights of keys and values, unless another layer's are read; and the products of own ones."""
-        kv_heads, _ = self.sizes(width["D"])
         made = [] if self._borrows else [("k", of_key)] if self.values_from_keys else [("k", of_key), ("v", of_value)]
         for name, size in made:
-            records = at.linear(name, stream.key_rows, width, {"K": kv_heads, **size}, bias=self.bias)
+            records = at.linear(name, stream.key_rows, read, {"K": kv_heads, **size}, bias=self.bias)
             yield from records if self.cache_of is None else [r for r in records if isinstance(r, Weight)]
         if self.v_norm is not None and not self._borrows:
             yield from self.v_norm.records(at, "v_norm", of_value)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
+from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.norm import Norm, RMSNorm
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Extent, Record
@@ -23,7 +24,8 @@ class Latent(Component):
     kv_rank: numbers of the latent that is cached, beside the rope_dim that are rotated. q_rank: of a latent that
     queries are made of; None where they are made of the input. bias: on the matrices that make latents; out_bias: on
     the output projection. norm: of each latent. scale: what scores are multiplied by, None for
-    1 / sqrt(nope_dim + rope_dim); softcap as in other attention; neither changes a count.
+    1 / sqrt(nope_dim + rope_dim); softcap as in other attention; neither changes a count. output_gate: the heads'
+    outputs are multiplied by gate_activation of another product of the input, one number "per_channel" or "per_head".
     """
 
     kind: Literal["latent"] = "latent"
@@ -38,6 +40,8 @@ class Latent(Component):
     norm: Norm = RMSNorm()
     scale: PositiveFloat | None = None
     softcap: PositiveFloat | None = None
+    output_gate: Literal["per_channel", "per_head"] | None = None
+    gate_activation: Activation = "sigmoid"
     window: ClassVar[None] = None
     chunk: ClassVar[None] = None
     cache_of: ClassVar[None] = None
@@ -45,6 +49,8 @@ class Latent(Component):
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Rotation takes pairs."""
         yield self.rope_dim % 2 == 0, "rope_dim {rope_dim} is odd: RoPE rotates pairs", "write an even `rope_dim`"
+        is_gated = self.output_gate is not None or self.gate_activation == "sigmoid"
+        yield is_gated, "`gate_activation` belongs to an `output_gate`"
 
     @property
     def qk_dim(self) -> int:
@@ -64,8 +70,9 @@ class Latent(Component):
         """One line for a reader."""
         del d_model
         queries = "" if self.q_rank is None else f", queries of a latent of {self.q_rank:,}"
+        gated = "" if self.output_gate is None else f", output gate {self.output_gate.replace('_', ' ')}"
         sizes = f"{self.nope_dim} + {self.rope_dim} numbers, values of {self.v_dim}"
-        return f"latent: {self.heads} heads of {sizes}, cached as {self.kv_rank:,} + {self.rope_dim}{queries}"
+        return f"latent: {self.heads} heads of {sizes}, cached as {self.kv_rank:,} + {self.rope_dim}{queries}{gated}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """Queries; the latent, its norm and the two matrices that expand it; both forms of the core; the cache."""
@@ -100,4 +107,7 @@ class Latent(Component):
             keys, values = {"N": self.heads, "H_qk": self.qk_dim}, {"N": self.heads, "H_v": self.v_dim}
             yield at.cached("k_cache", {**kept, **keys}, kind=stream.cache, form="decompressed")
             yield at.cached("v_cache", {**kept, **values}, kind=stream.cache, form="decompressed")
+        if self.output_gate is not None:
+            gates = {"N": self.heads, "H_v": self.v_dim} if self.output_gate == "per_channel" else {"N": self.heads}
+            yield from at.linear("gate", stream.rows, width, gates, bias=False)
         yield from at.linear("output", stream.rows, {"N": self.heads, "H_v": self.v_dim}, width, bias=self.out_bias)

@@ -7,7 +7,8 @@ from pydantic import Field
 from costcalc.architecture.feed_forward.dense import Dense
 from costcalc.architecture.feed_forward.gated import Gated
 from costcalc.architecture.feed_forward.mixture import Mixture
+from costcalc.architecture.feed_forward.rwkv_channel import RWKVChannel
 
-FeedForward = Annotated[Dense | Gated | Mixture, Field(discriminator="kind")]
+FeedForward = Annotated[Dense | Gated | Mixture | RWKVChannel, Field(discriminator="kind")]
 
-__all__ = ["Dense", "FeedForward", "Gated", "Mixture"]
+__all__ = ["Dense", "FeedForward", "Gated", "Mixture", "RWKVChannel"]

@@ -71,7 +71,8 @@ class Mixture(Component):
     shared: a network that every token goes to (several of one width are one of that many times the width).
     shared_gate: its output is multiplied by a sigmoid of one product of the input (Qwen2-MoE). norm: of the sum of all
     (A.X-K1). dispatch: "all" where the class multiplies every token with every expert, and those not chosen with zeros
-    (`Llama4TextExperts`): that counts under counting="rectangle", what kernels are handed.
+    (`Llama4TextExperts`): that counts under counting="rectangle", what kernels are handed. latent_dim: routed experts
+    work on so many numbers, between two products of their own (Nemotron-3); latent_bias: on those two.
     """
 
     kind: Literal["mixture"] = "mixture"
@@ -83,6 +84,8 @@ class Mixture(Component):
     router: Router = Router()
     norm: Norm | None = None
     dispatch: Literal["chosen", "all"] = "chosen"
+    latent_dim: Size | None = None
+    latent_bias: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A token uses no more experts than there are, and its groups hold them."""
@@ -100,6 +103,7 @@ class Mixture(Component):
             f"experts {{experts}} are no multiple of {router.groups} groups",
             "change `experts`, or `groups` of the `router`",
         )
+        yield self.latent_dim is not None or not self.latent_bias, "`latent_bias` belongs to a `latent_dim`"
         reached = router.groups_per_token * (self.experts // router.groups)
         yield (
             self.experts_per_token <= reached,
@@ -116,14 +120,21 @@ class Mixture(Component):
         """One line for a reader."""
         shared = "" if self.shared is None else f", one shared ({self.shared.summary()})"
         handed = ", all of them handed to kernels" if self.dispatch == "all" else ""
-        return f"{self.experts_per_token} of {self.experts:,} experts ({self.expert.summary()}){shared}{handed}"
+        inside = "" if self.latent_dim is None else f" on {self.latent_dim:,} numbers"
+        chosen = f"{self.experts_per_token} of {self.experts:,} experts"
+        return f"{chosen} ({self.expert.summary()}){inside}{shared}{handed}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> E, the experts for the rows that reach them, and the shared one for all."""
         yield from self.router.records(at, d_model, stream, experts=self.experts)
         chosen, handed = self.experts_per_token, self.experts if self.dispatch == "all" else None
-        there = at.of_experts("experts", self.experts, chosen=chosen)
-        yield from self.expert.records(there, d_model, stream.routed(chosen, handed))
+        there, width = at.of_experts("experts", self.experts, chosen=chosen), {"D": d_model}
+        latent = {"R": self.latent_dim or d_model}
+        if self.latent_dim is not None:
+            yield from at.linear("latent_down", stream.rows, width, latent, bias=self.latent_bias)
+        yield from self.expert.records(there, latent["R"], stream.routed(chosen, handed))
+        if self.latent_dim is not None:
+            yield from at.linear("latent_up", stream.rows, latent, width, bias=self.latent_bias)
         if self.shared is not None:
             yield from self.shared.records(at.under("shared"), d_model, stream)
         if self.shared_gate:
