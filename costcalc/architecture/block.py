@@ -71,7 +71,7 @@ class Block(Component):
         has_both = self.attention is not None and self.feed_forward is not None
         yield (
             any(getattr(self, name) is not None for name in SUBLAYERS),
-            "a layer needs `attention` or `feed_forward`, or both",
+            "a layer needs `attention`, `mixer` or `feed_forward`",
         )
         yield (
             self.attention is None or self.mixer is None,

@@ -2,9 +2,10 @@ import pytest
 from pydantic import ValidationError
 
 from costcalc.architecture.attention import GroupedQuery
-from costcalc.architecture.block import Block
+from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError
-from costcalc.architecture.feed_forward import Dense, Gated, Mixture
+from costcalc.architecture.feed_forward import Dense, Gated, Mixture, RWKVChannel
+from costcalc.architecture.mixer import RGLRU, ShortConv
 from costcalc.architecture.norm import LayerNorm, RMSNorm
 from costcalc.architecture.places import DECODER, At
 from costcalc.architecture.positions import LearnedPositions, RotaryPositions
@@ -159,7 +160,7 @@ def test_what_is_no_scale_of_a_layer(layer_scale):
 def test_a_layer_does_something():
     with pytest.raises(RuleError) as caught:
         block(attention=None, feed_forward=None).check(WHERE, 13)
-    assert str(caught.value) == "a layer needs `attention` or `feed_forward`, or both"
+    assert str(caught.value) == "a layer needs `attention`, `mixer` or `feed_forward`"
     assert caught.value.where == WHERE
 
 
@@ -252,3 +253,51 @@ def test_positions_of_a_layer_hold_nothing_in_it():
     """A table is stated once, by the stack."""
     layer = block(positions=LearnedPositions(length=11))
     assert list(layer.records(AT, 13, DECODER)) == list(block().records(AT, 13, DECODER))
+
+
+CONV = ShortConv(d_conv=5)
+
+
+def test_a_mixer_stands_where_an_attention_would():
+    layer = block(attention=None, mixer=CONV)
+    assert weight_paths(layer) == ["mixer_norm", "mixer", "feed_forward_norm", "feed_forward"]
+    assert weight_paths(block(attention=None, mixer=CONV, norms="sandwich"))[:3] == [
+        "mixer_norm",
+        "mixer",
+        "mixer_output_norm",
+    ]
+    assert weight_paths(block(attention=None, mixer=CONV, feed_forward=None)) == ["mixer_norm", "mixer"]
+
+
+def test_a_mixer_beside_the_attention_has_no_norm_of_its_own():
+    weights = ["attention_norm", "attention", "mixer_beside", "feed_forward_norm", "feed_forward"]
+    assert weight_paths(block(mixer_beside=CONV)) == weights
+    assert weight_paths(block(mixer_beside=CONV, parallel="one_norm"))[:3] == ["norm", "attention", "mixer_beside"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"mixer": CONV}, "`attention` and `mixer` exclude each other"),
+        ({"attention": None, "mixer_beside": CONV}, "`mixer_beside` stands beside an `attention`"),
+        ({"attention": None, "mixer": CONV, "parallel": "one_norm"}, "`parallel` needs both"),
+        ({"attention": None, "feed_forward": None, "mixer_beside": CONV}, "a layer needs `attention`, `mixer` or"),
+    ],
+)
+def test_where_a_mixer_cannot_stand(changes, message):
+    with pytest.raises(RuleError, match=message):
+        block(**changes).check(WHERE, 13)
+
+
+def test_what_is_wrong_in_a_mixer_is_told_there():
+    for name, changes in (("mixer", {"attention": None}), ("mixer_beside", {})):
+        with pytest.raises(RuleError) as caught:
+            block(**{**changes, name: RGLRU(width=22, heads=3)}).check(WHERE, 13)
+        assert caught.value.where == (*WHERE, name)
+
+
+@pytest.mark.parametrize("changes", [{"mixer": CONV, "attention": None}, {"mixer_beside": CONV}])
+def test_what_goes_on_from_token_to_token(changes):
+    assert is_recurrent(block(**changes))
+    assert is_recurrent(block(feed_forward=RWKVChannel(d_ff=37)))
+    assert not is_recurrent(block())

@@ -237,3 +237,27 @@ def test_every_product_with_a_weight_has_that_weight(base):
         if matmul.of is not None:
             sizes = [size for size in matmul.axes.values() if isinstance(size, int)]
             assert prod(sizes) == weights[matmul.of]
+
+
+CONV = {"kind": "short_conv"}
+
+
+@pytest.mark.parametrize("base", [PAIR, ENCODER])
+@pytest.mark.parametrize(
+    "layer",
+    [
+        {"mixer": CONV},
+        {"attention": ATTENTION, "mixer_beside": CONV},
+        {"attention": ATTENTION, "feed_forward": {"kind": "rwkv_channel", "d_ff": 37}},
+    ],
+)
+def test_an_encoder_has_no_recurrence(base, layer):
+    error = refused(base, encoder={"layers": [layer]})
+    assert str(error) == "a recurrence looks back only: it is for a decoder"
+    assert error.where == ("encoder", "layers")
+
+
+def test_a_decoder_beside_an_encoder_may_mix():
+    layer = {"mixer": CONV, "cross_attention": CROSS, "feed_forward": {"d_ff": 41}}
+    inventory = built(PAIR, decoder={"layers": [layer]}).inventory
+    assert {cached.kind for cached in inventory.cached} == {"state", "cross"}

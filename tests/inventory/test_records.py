@@ -1,7 +1,19 @@
 import numpy as np
 import pytest
 
-from costcalc.inventory import Cached, Context, Inventory, Logits, Matmul, Pairs, Tokens, Weight, Workload, group_of
+from costcalc.inventory import (
+    Cached,
+    Context,
+    Inventory,
+    Logits,
+    Matmul,
+    Pairs,
+    Tokens,
+    Weight,
+    WholeChunks,
+    Workload,
+    group_of,
+)
 
 PASS = Workload(batch=2, new_tokens=11, past_tokens=7)
 
@@ -123,3 +135,42 @@ def test_a_group_may_be_named_as_a_part_of_a_layer():
     assert group_of("decoder.layers.attention.attention.q", groups) == "decoder.layers.attention"
     assert group_of("decoder.layers.local.attention.q", groups) == "decoder.layers.local"
     assert group_of("decoder.layers.attention.q", {"decoder.layers": 3}) == "decoder.layers"
+
+
+TOKEN_BY_TOKEN = Matmul("mixer.scan_read", {"B·T": Tokens(), "heads": 6}, role="scan", form="recurrent")
+IN_CHUNKS = Matmul("mixer.scan_read", {"B·T": WholeChunks(4), "heads": 6}, role="scan", form="chunked")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "runs"),
+    [
+        ({"new_tokens": 11}, TOKEN_BY_TOKEN),
+        ({"new_tokens": 11, "past_tokens": 7}, TOKEN_BY_TOKEN),
+        ({"new_tokens": 11, "counting": "rectangle"}, IN_CHUNKS),
+        ({"new_tokens": 11, "past_tokens": 7, "counting": "rectangle"}, IN_CHUNKS),
+        ({"new_tokens": 1, "counting": "rectangle"}, IN_CHUNKS),
+        ({"new_tokens": 1, "past_tokens": 7, "counting": "rectangle"}, TOKEN_BY_TOKEN),
+    ],
+)
+def test_one_form_of_a_scan_runs(lengths, runs):
+    workload = Workload(**lengths)
+    assert [matmul for matmul in (TOKEN_BY_TOKEN, IN_CHUNKS) if matmul.runs(workload)] == [runs]
+
+
+def test_an_inventory_whose_scans_run_in_chunks():
+    """11 tokens are 12 in chunks of 4."""
+    plain = Matmul("mixer.conv", {"B·T": Tokens(), "taps": 3}, role="scan")
+    inventory = Inventory((plain, TOKEN_BY_TOKEN, IN_CHUNKS), {"decoder": ("decoder.layers",)})
+    workload = Workload(new_tokens=11)
+    counted = [m.flops(workload) for m in inventory.chunked.matmuls if m.runs(workload)]
+    assert counted == [2 * 11 * 3, 2 * 12 * 6]
+
+
+def test_scans_are_no_latent_attention():
+    absorbed = Matmul("attention.scores", {}, form="absorbed")
+    assert [m.is_of_latent for m in (TOKEN_BY_TOKEN, IN_CHUNKS, absorbed, Matmul("q", {}))] == [
+        False,
+        False,
+        True,
+        False,
+    ]

@@ -159,7 +159,40 @@ def test_no_more_groups_are_used_than_there_are():
     )
 
 
+def test_experts_of_a_latent():
+    """Nemotron-3: 13 -> 5 and back around routed experts of 5 x 11, three matrices each; router and shared read 13."""
+    mixture = changed(latent_dim=5, shared=Dense(d_ff=3))
+    held = {r.path.rpartition("feed_forward.")[2]: r for r in mixture.records(AT, 13, DECODER) if type(r) is Weight}
+    per_layer = {name: weight._replace(times=1).parameters for name, weight in held.items()}
+    assert per_layer == {
+        "router": 13 * 7,
+        "latent_down": 13 * 5,
+        "experts.gate": 7 * 5 * 11,
+        "experts.up": 7 * 5 * 11,
+        "experts.down": 7 * 11 * 5,
+        "latent_up": 5 * 13,
+        "shared.up": 13 * 3,
+        "shared.down": 3 * 13,
+    }
+    biased = changed(latent_dim=5, latent_bias=True).records(AT, 13, DECODER)
+    biases = {r.path.rpartition(".")[2]: r.axes for r in biased if type(r) is Weight and r.path.endswith("_bias")}
+    assert biases == {"latent_down_bias": {"R": 5}, "latent_up_bias": {"D": 13}}
+    rows = {
+        r.path.rpartition("feed_forward.")[2]: r.flops(Workload())
+        for r in mixture.records(AT, 13, DECODER)
+        if type(r) is Matmul
+    }
+    assert rows["latent_down"] == 2 * AT.times * 13 * 5  # once a token, not once for each of its experts
+    assert rows["experts.up"] == 2 * AT.times * 2 * 5 * 11
+
+
+def test_a_bias_of_a_latent_needs_one():
+    with pytest.raises(RuleError, match="`latent_bias` belongs to a `latent_dim`"):
+        changed(latent_bias=True).check(("feed_forward",), 13)
+
+
 def test_what_a_reader_is_told():
+    assert changed(latent_dim=5).summary() == "2 of 7 experts (gated silu, 11 wide) on 5 numbers"
     assert SMALL.summary() == "2 of 7 experts (gated silu, 11 wide)"
     assert changed(shared=Dense(d_ff=5)).summary().endswith(", one shared (dense gelu, 5 wide)")
 
