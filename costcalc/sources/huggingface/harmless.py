@@ -77,6 +77,16 @@ MIXTURES = """
     router_aux_loss_coef router_jitter_noise router_scaling_factor router_z_loss_coef seq_aux swiglu_limit
 """
 
+# Of recurrent layers and hybrids: ranges of step sizes, kernels, losses, logits kept in generation, and multipliers
+# (Falcon-H1).
+RECURRENT = """
+    attention_in_multiplier attention_out_multiplier calc_logits_for_entire_prompt key_multiplier lm_head_multiplier
+    mixer_rms_eps mlp_multipliers moe_shared_expert_overlap num_logits_to_keep rescale_prenorm_residual residual_in_fp32
+    ssm_in_multiplier ssm_multipliers ssm_out_multiplier time_step_floor time_step_init_scheme time_step_limit
+    time_step_max time_step_min time_step_scale use_associative_scan use_falcon_mambapy use_mamba_kernels use_mambapy
+    use_mem_eff_path z_loss_coefficient
+"""
+
 # Of encoders: heads of tasks, which are not stated, the pooler's of Google's BERT, and the training of ModernBERT.
 ENCODERS = """
     classifier_dropout_prob classifier_pooling clf_pooling deterministic_flash_attn initializer_cutoff_factor
@@ -87,7 +97,10 @@ ENCODERS = """
 
 HARMLESS = frozenset(
     word
-    for words in (CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS, MIXTURES, ENCODERS)
+    for words in (
+        *(CONSTANTS, ROTARY_AND_LENGTH, STORAGE_AND_KERNELS, GENERATION, TOKENS, REMARKS),
+        *(MIXTURES, RECURRENT, ENCODERS),
+    )
     for word in words.split()
 )
 
