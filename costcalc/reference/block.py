@@ -1,8 +1,9 @@
-"""One layer: two sublayers on a residual stream, and where their norms stand."""
+"""One layer: sublayers on a residual stream, and where their norms stand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.augmented_residual import augmented
@@ -10,8 +11,10 @@ from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.latent import latent
+from costcalc.reference.mixers import mixer
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import ON_SCORES
+from costcalc.reference.shared_block import shared_block
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
@@ -67,46 +70,80 @@ def two_norms(x: Array, attend: Sublayer, feed: Sublayer, normed: Normed, scale:
 PARALLEL = {"one_norm": one_norm, "two_norms": two_norms}
 
 
+@dataclass(slots=True)
+class Sublayers:
+    """What a layer does to numbers of its T new tokens, (B, T, D) -> (B, T, D) each.
+
+    stream: (B, T, D), the residual stream in front of the present sublayer. heard: what the attention was given.
+    """
+
+    fields: Fields
+    at: Scope
+    sight: Sight
+    stream: Array
+    heard: Array | None = None
+
+    def normed(self, y: Array, name: str) -> Array:
+        """A norm of the layer, with the gain of this name."""
+        return norm(self.fields["norm"], y, self.at, name)
+
+    def attend(self, y: Array) -> Array:
+        """The attention; and a mixer that reads the same, added (Falcon-H1, arXiv 2507.22448)."""
+        fields, sight, self.heard = self.fields, self.sight, y
+        some, positions = fields["attention"], fields["positions"]
+        added = of_kind(ON_SCORES, positions["kind"], "positions")(positions, some["heads"], self.at, sight)
+        run = of_kind(ATTENTION, some["kind"], "attention")
+        here = self.at.under("attention")
+        y_of = run(some, y, here, positions=positions, sight=sight, added=added, name=fields["name"])  # (B, T, D)
+        return y_of + self.mix(y, "mixer_beside") if fields["mixer_beside"] else y_of
+
+    def mix(self, y: Array, name: str = "mixer") -> Array:
+        """A recurrent mixer."""
+        return mixer(self.fields[name], y, self.at.under(name), sight=self.sight, norm_of=self.fields["norm"])
+
+    def ask(self, y: Array) -> Array:
+        """Attention over another stack's tokens."""
+        some, here = self.fields["cross_attention"], self.at.under("cross_attention")
+        return of_kind(CROSS_ATTENTION, some["kind"], "cross-attention")(some, y, here, sight=self.sight)
+
+    def feed(self, y: Array) -> Array:
+        """A network, or two."""
+        fields, here = self.fields, self.at.under("feed_forward")
+        if fields["feed_forward_beside"]:
+            return two_beside(fields, y, self.at, residual=self.stream, normed=self.normed, sight=self.sight)
+        return feed_forward(fields["feed_forward"], y, here, residual=self.stream, sight=self.sight)
+
+
 def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
     """One layer's output for the T new tokens. x: (B, T, D) -> (B, T, D).
 
     The residual stream takes each sublayer's output times one number, `residual_scale` (Granite).
     """
-    scale = fields["residual_scale"]
-
-    heard: list[Array] = []
-
-    def attend(y: Array) -> Array:
-        heard.append(y)  # (B, T, D)
-        some, positions = fields["attention"], fields["positions"]
-        added = of_kind(ON_SCORES, positions["kind"], "positions")(positions, some["heads"], at, sight)
-        run = of_kind(ATTENTION, some["kind"], "attention")
-        here = at.under("attention")
-        return run(some, y, here, positions=positions, sight=sight, added=added, name=fields["name"])
-
-    def ask(y: Array) -> Array:
-        run = of_kind(CROSS_ATTENTION, fields["cross_attention"]["kind"], "cross-attention")
-        return run(fields["cross_attention"], y, at.under("cross_attention"), sight=sight)
-
-    def feed(y: Array) -> Array:
-        if fields["feed_forward_beside"]:
-            return two_beside(fields, y, at, residual=x, normed=normed)
-        return feed_forward(fields["feed_forward"], y, at.under("feed_forward"), residual=x)
-
-    def normed(y: Array, name: str) -> Array:
-        return norm(fields["norm"], y, at, name)
-
+    scale, parts = fields["residual_scale"], Sublayers(fields, at, sight, x)
     if fields["parallel"]:
-        return of_kind(PARALLEL, fields["parallel"], "parallel block")(x, attend, feed, normed, scale)
+        run = of_kind(PARALLEL, fields["parallel"], "parallel block")
+        return run(x, parts.attend, parts.feed, parts.normed, scale)
     place = of_kind(NORM_PLACES, fields["norms"], "placement of norms")
     if fields["attention"]:
-        x = (place if fields["attention_norm"] else bare)(x, attend, normed, "attention", scale)  # (B, T, D)
-        if fields["augmented_residual"]:
-            x = augmented(fields["augmented_residual"], x, heard[0], at, norm_of=fields["norm"])  # (B, T, D)
+        around = place if fields["attention_norm"] else bare
+        x = around(x, parts.attend, parts.normed, "attention", scale)  # (B, T, D)
+        if fields["augmented_residual"] and parts.heard is not None:
+            x = augmented(fields["augmented_residual"], x, parts.heard, at, norm_of=fields["norm"])  # (B, T, D)
+    if fields["mixer"]:
+        x = place(x, parts.mix, _beside_stream(parts), "mixer", scale)  # (B, T, D)
     if fields["cross_attention"]:
         asking = x if sight.asks else x[:, :0]  # with nobody to ask, its weights are held and left alone
-        asked = place(asking, ask, normed, "cross_attention", scale)  # (B, T, D)
+        asked = place(asking, parts.ask, parts.normed, "cross_attention", scale)  # (B, T, D)
         x = asked if sight.asks else x
     if fields["feed_forward"]:
-        x = place(x, feed, normed, "feed_forward", scale)  # (B, T, D)
+        parts.stream = x
+        x = place(x, parts.feed, parts.normed, "feed_forward", scale)  # (B, T, D)
     return x
+
+
+def _beside_stream(parts: Sublayers) -> Normed:
+    """The norm in front of a mixer: of the stream, and what a shared block gives, added (Zamba, arXiv 2405.16712)."""
+    if not parts.fields["shared_block"]:
+        return parts.normed
+    beside = shared_block(parts.fields, parts.stream, parts.at, sight=parts.sight)  # (B, T, D)
+    return lambda y, name: parts.normed(y + beside, name)

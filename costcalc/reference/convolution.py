@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from costcalc.reference.arrays import FLOAT, Array
-from costcalc.reference.recurrence import held_states, hold_states
+from costcalc.reference.recurrence import held_states, hold_states, kept_of
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
@@ -20,7 +20,7 @@ def convolved(x: Array, at: Scope, *, taps: int, bias: bool, sight: Sight, keeps
     keeps = taps if keeps is None else keeps
     start = {"conv_state": np.zeros((batch, keeps, channels), FLOAT)}
     seen = np.concatenate([held_states(start, at, sight)["conv_state"], x], axis=1)  # (B, keeps + T, C)
-    kept = tokens if sight.request is None or sight.request.kept is None else sight.request.kept
+    kept = kept_of(sight, tokens)
     hold_states({"conv_state": seen[:, kept : kept + keeps].copy()}, at, sight)  # (B, keeps, C)
     latest = seen[:, keeps - taps + 1 :]  # (B, taps - 1 + T, C)
     windows = latest[:, np.arange(tokens)[:, None] + np.arange(taps)]  # (B, T, taps, C)

@@ -77,18 +77,20 @@ def grouped_query(
     sight: Sight,
     added: OfDistances | None = None,
     name: str | None = None,
+    d_model: int | None = None,
 ) -> Array:
     """Self-attention of T new tokens over themselves and what the request holds. x: (B, T, D) -> (B, T, D).
 
-    name: of the layer, under which others find its keys and values.
+    name: of the layer, under which others find its keys and values. d_model: D where x has another width (Zamba).
     """
+    width = x.shape[-1] if d_model is None else d_model
     here = sight.start + np.arange(x.shape[1])  # (T)
     turn = of_kind(TURNED, positions["kind"], "positions")
-    q = turn(positions, queries(fields, x, at), here)  # (B, N, T, H)
+    q = turn(positions, queries(fields, x, at, d_model=width), here)  # (B, N, T, H)
     if fields["cache_of"] is not None:
-        k, v = _of_another(fields, x, at, sight)  # (B, K, S, H), (B, K, S, v)
+        k, v = _of_another(fields, x, at, sight, d_model=width)  # (B, K, S, H), (B, K, S, v)
     else:
-        k, v = keys_and_values(fields, x, at, d_model=x.shape[-1])
+        k, v = keys_and_values(fields, x, at, d_model=width)
         k = turn(positions, k, here)  # (B, K, T, H)
         if sight.request is not None:
             reach = fields["window"] if fields["chunk"] is None else fields["chunk"]
@@ -99,7 +101,7 @@ def grouped_query(
     factors = {factor: fields[factor] for factor in ("scale", "softcap", "window", "chunk")}
     sinks = _sinks(fields, at)
     mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added, sinks=sinks, start=sight.start)
-    return _projected_back(fields, x, mixed, at)
+    return _projected_back(fields, x, mixed, at, d_model=width)
 
 
 def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
@@ -109,17 +111,19 @@ def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) ->
     """
     if sight.request is None or sight.memory is None:
         raise ValueError("cross-attention needs tokens to look at, and a request that keeps them")
-    q, k, v = queries(fields, x, at), *keys_and_values(fields, sight.memory, at, d_model=x.shape[-1])
+    width = x.shape[-1]
+    q = queries(fields, x, at, d_model=width)  # (B, N, T, H)
+    k, v = keys_and_values(fields, sight.memory, at, d_model=width)  # (B, K, M, H), (B, K, M, v)
     keys = sight.request.once(at.named("k_cache"), k)  # (B, K, M, H)
     values = sight.request.once(at.named("v_cache"), v)  # (B, K, M, v)
     factors = {name: fields[name] for name in ("scale", "softcap")}
     mixed = mixed_values(q, keys, values, at, **factors, causal=False, sinks=_sinks(fields, at))  # (B, N, T, v)
-    return _projected_back(fields, x, mixed, at)
+    return _projected_back(fields, x, mixed, at, d_model=width)
 
 
-def queries(fields: Fields, x: Array, at: Scope) -> Array:
+def queries(fields: Fields, x: Array, at: Scope, *, d_model: int) -> Array:
     """(B, T, D) -> (B, N, T, H)."""
-    width = fields["heads"] * _head_dim(fields, x.shape[-1])
+    width = fields["heads"] * _head_dim(fields, d_model)
     return _normed(fields, at.linear("q", x, width, bias=fields["bias"]), at, "q", fields["heads"])
 
 
@@ -137,19 +141,19 @@ def keys_and_values(fields: Fields, x: Array, at: Scope, *, d_model: int) -> tup
     return k, v if fields["v_norm"] is None else norm(fields["v_norm"], v, at, "v_norm")
 
 
-def _of_another(fields: Fields, x: Array, at: Scope, sight: Sight) -> tuple[Array, Array]:
+def _of_another(fields: Fields, x: Array, at: Scope, sight: Sight, *, d_model: int) -> tuple[Array, Array]:
     """Keys and values of the nearest earlier layer of a name (arXiv 2405.12981, section 3.1), all that it sees.
 
     Weights for own ones may be held all the same (Gemma-3n); no rows meet them.
     """
     if fields["keeps_kv_weights"]:
-        keys_and_values(fields, x[:, :0], at, d_model=x.shape[-1])
+        keys_and_values(fields, x[:, :0], at, d_model=d_model)
     if fields["cache_of"] not in sight.made:
         raise ValueError(f"{at.path} looks at the keys of {fields['cache_of']}, and no earlier layer has made any")
     return sight.made[fields["cache_of"]]
 
 
-def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope) -> Array:
+def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope, *, d_model: int) -> Array:
     """The heads' outputs beside each other, gated by the layer's input, times a matrix (gates: arXiv 2505.06708).
 
     x: (B, T, D); mixed: (B, N, T, v); result: (B, T, D).
@@ -160,7 +164,7 @@ def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope) -> Array:
         activation = of_kind(ACTIVATIONS, fields["gate_activation"], "activation")
         gate = activation(at.linear("gate", x, heads * width, bias=False))  # (B, T, N·v), or (B, T, N)
         mixed = mixed * split_heads(gate, heads)  # (B, N, T, v) * (B, N, T, v or 1)
-    return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
+    return at.linear("output", join_heads(mixed), d_model, bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
 
 
 def _sinks(fields: Fields, at: Scope) -> Array | None:

@@ -19,12 +19,17 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
     """The chosen experts' outputs, weighed and added up, and those of a network that every token goes to.
 
     An expert multiplies the rows that are sent to it and no others. Shared experts: DeepSeekMoE (arXiv 2401.06066,
-    section 3.2), with a gate in Qwen2-MoE (2407.10671). x, residual: (B, T, D); result: (B, T, D). residual: what the
-    router reads in place of x (Gemma-4).
+    section 3.2), with a gate in Qwen2-MoE (2407.10671). Experts may work on R numbers in place of D (Nemotron-3). x,
+    residual: (B, T, D); result: (B, T, D). residual: what the router reads in place of x (Gemma-4).
     """
     rows = x.reshape(-1, x.shape[-1])  # (B·T, D)
     weights, chosen = routed(fields, rows if residual is None else residual.reshape(rows.shape), at)  # (B·T, X) each
-    y = sent(fields, rows, weights, chosen, at.under("experts"))  # (B·T, D)
+    inside, bias = rows, fields["latent_bias"]  # (B·T, D)
+    if fields["latent_dim"]:
+        inside = at.linear("latent_down", rows, fields["latent_dim"], bias=bias)  # (B·T, D) x (D, R)
+    y = sent(fields, inside, weights, chosen, at.under("experts"))  # (B·T, D), or (B·T, R)
+    if fields["latent_dim"]:
+        y = at.linear("latent_up", y, x.shape[-1], bias=bias)  # (B·T, R) x (R, D)
     if fields["shared"]:
         run = of_kind(NETWORKS, fields["shared"]["kind"], "shared expert")
         same = run(fields["shared"], rows, at.under("shared"))  # (B·T, D)

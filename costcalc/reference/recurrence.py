@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from costcalc.reference.arrays import Array
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
@@ -19,15 +21,19 @@ def recurrence(step: Step, out: Array, start: States, at: Scope, *, sight: Sight
 
     out: (B, T, ...), which is filled. start: the states of a request in which nothing is held.
     """
-    tokens, states = out.shape[1], held_states(start, at, sight)
-    kept = tokens if sight.request is None or sight.request.kept is None else sight.request.kept
+    states, kept = held_states(start, at, sight), kept_of(sight, out.shape[1])
     if kept == 0:
         hold_states(states, at, sight)
-    for token in range(tokens):
+    for token in range(out.shape[1]):
         out[:, token], states = step(token, states)
         if token + 1 == kept:
             hold_states(states, at, sight)
     return out
+
+
+def kept_of(sight: Sight, tokens: int) -> int:
+    """How many of T new tokens stay for later passes."""
+    return tokens if sight.request is None or sight.request.kept is None else sight.request.kept
 
 
 def held_states(start: States, at: Scope, sight: Sight) -> States:
@@ -41,6 +47,12 @@ def hold_states(states: States, at: Scope, sight: Sight) -> None:
     if sight.request is not None:
         for name, state in states.items():
             sight.request.hold(at.named(name), state)
+
+
+def padded(x: Array, chunk: int) -> Array:
+    """T tokens and as many of zeros as fill the last chunk. (B, T, ...) -> (B, whole chunks, ...)."""
+    missing = -x.shape[1] % chunk
+    return np.concatenate([x, np.zeros_like(x, shape=(x.shape[0], missing, *x.shape[2:]))], axis=1)
 
 
 def is_chunked(sight: Sight, tokens: int) -> bool:

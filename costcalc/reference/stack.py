@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import prod
 
 from costcalc.reference.altup import gathered, spread
@@ -21,7 +22,7 @@ AltUp (A·B, T, D)."""
 
 def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, after: AfterLayer) -> Array:
     """All layers, and the norm above them. tokens: (B, T); x: (B, T, D), made of them; result: (B, T, D)."""
-    layers = list(expanded(fields["layers"]))
+    layers, sight = list(expanded(fields["layers"])), replace(sight, embeddings=x)
     own = None
     if fields["per_layer_input"]:
         how = fields["per_layer_input"]
@@ -30,7 +31,8 @@ def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, a
         x = spread(fields["altup"], x, at.under("altup"))  # (A, B, T, D)
     for index, (some, place) in enumerate(zip(layers, places(layers, at), strict=True)):
         its_own = None if own is None else own[:, :, index]  # (B, T, W)
-        y = layer(some, x, place, sight=sight, around=fields, own=its_own)  # (B, T, D), or (A, B, T, D)
+        here = replace(sight, layer=index, layers=len(layers))
+        y = layer(some, x, place, sight=here, around=fields, own=its_own)  # (B, T, D), or (A, B, T, D)
         x = after(index + 1, y.reshape(prod(y.shape[:-2]), *y.shape[-2:])).reshape(y.shape)
     if fields["altup"]:
         x = gathered(fields["altup"], x, at.under("altup"))  # (B, T, D)

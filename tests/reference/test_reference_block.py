@@ -113,6 +113,8 @@ def layer(monkeypatch, place):
             "positions": {"kind": "none"},
             "attention": {"kind": "treble", "heads": 1},
             "attention_norm": True,
+            "mixer": None,
+            "mixer_beside": None,
             "cross_attention": None,
             "feed_forward": {"kind": "sine"},
             "feed_forward_beside": None,

@@ -42,6 +42,8 @@ FIELDS = {
     "positions": {"kind": "none"},
     "attention": {"kind": "treble", "heads": 1},
     "attention_norm": True,
+    "mixer": None,
+    "mixer_beside": None,
     "cross_attention": None,
     "feed_forward": {"kind": "sine"},
     "feed_forward_beside": None,
