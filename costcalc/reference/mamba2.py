@@ -26,7 +26,7 @@ def mamba2(fields: Fields, x: Array, at: Scope, *, sight: Sight, eps: float) -> 
     gate, mixed, dt = np.split(entered, [inner, 2 * inner + 2 * taken], axis=-1)
     mixed = activation(convolved(mixed, at, taps=fields["d_conv"], bias=fields["conv_bias"], sight=sight))
     u, *shared = np.split(mixed, [inner, inner + taken], axis=-1)  # (B, T, I), (B, T, G·S) twice
-    u = u.reshape(*u.shape[:2], heads, -1)  # (B, T, N, P)
+    u = u.reshape(*u.shape[:2], heads, inner // heads)  # (B, T, N, P)
     enters, leaves = (of_heads(part, fields["groups"], heads) for part in shared)  # (B, T, N, S) each
     dt = softplus(dt + at.parameter("dt_bias", heads))  # (B, T, N) + (N)
     decay = -dt * np.exp(at.parameter("a_log", heads))  # (B, T, N), the logarithm of what is left of a state
@@ -42,7 +42,7 @@ def mamba2(fields: Fields, x: Array, at: Scope, *, sight: Sight, eps: float) -> 
 
 def of_heads(x: Array, groups: int, heads: int) -> Array:
     """Each head's share, which is its group's. (B, T, G·S) -> (B, T, N, S)."""
-    return np.repeat(x.reshape(*x.shape[:2], groups, -1), heads // groups, axis=2)
+    return np.repeat(x.reshape(*x.shape[:2], groups, x.shape[-1] // groups), heads // groups, axis=2)
 
 
 def gated(fields: Fields, y: Array, gate: Array, at: Scope, eps: float) -> Array:
@@ -50,7 +50,8 @@ def gated(fields: Fields, y: Array, gate: Array, at: Scope, eps: float) -> Array
     if not fields["gated_norm"]:
         return y * silu(gate)
     gated_first = y if fields["norm_before_gate"] else y * silu(gate)  # (B, T, I)
-    by_group = gated_first.reshape(*y.shape[:2], fields["groups"], -1)  # (B, T, G, I / G)
+    groups = fields["groups"]
+    by_group = gated_first.reshape(*y.shape[:2], groups, y.shape[-1] // groups)  # (B, T, G, I / G)
     normed = rms_norm(by_group, eps=eps).reshape(y.shape) * at.gain("norm", y.shape[-1])  # (B, T, I) * (I)
     return normed * silu(gate) if fields["norm_before_gate"] else normed
 
