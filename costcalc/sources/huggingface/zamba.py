@@ -29,7 +29,13 @@ def read_zamba(config: Config) -> Written:
     kinds = kinds_of_layers(config, "layers_block_type", layers, (LINEAR, HYBRID)) or _by_period(config, layers)
     core = attention(config, head_dim=head_dim, scale=(head_dim / 2) ** -0.5)
     common: Written = {"norm": norm, "positions": NO_POSITIONS, "mixer": _mamba1(config)}
-    shared = {"attention": core, "feed_forward": gated(config)}
+    shared = {
+        "weights": "shared",
+        "attention": core,
+        "feed_forward": gated(config),
+        "attention_adapter_rank": None,
+        "feed_forward_adapter_rank": None,
+    }
     made = {
         LINEAR: {"name": "mamba", **common},
         HYBRID: {"name": "hybrid", **common, "shared_block": shared},
@@ -72,12 +78,14 @@ def read_zamba2(config: Config) -> Written:
     norm, kinds, positions = rms_norm(config), _listed(config), _positions(config)
     block, common = _shared_block(config), {"norm": norm, "positions": positions, "mixer": _mamba2(config)}
     mixing, blocks = {"name": "mamba", **common}, config.size("num_mem_blocks")
-    names = ["hybrid"] if blocks == 1 else [f"hybrid{number}" for number in range(min(blocks, len(kinds)))]
-    sharing = [{"name": name, **common, "shared_block": block} for name in names]
-    order, turn = [], 0
+    turns = [""] if blocks == 1 else [str(number) for number in range(min(blocks, len(kinds)))]
+    sharing = [
+        {"name": f"hybrid{turn}", **common, "shared_block": {"weights": f"shared{turn}", **block}} for turn in turns
+    ]
+    order, before = [], 0
     for kind in kinds:
-        order.append(sharing[turn % len(sharing)] if kind == HYBRID else mixing)
-        turn += kind == HYBRID
+        order.append(sharing[before % len(sharing)] if kind == HYBRID else mixing)
+        before += kind == HYBRID
     written = whole(config, norm, positions, order)
     context = LONG_CONTEXT if config.flag("use_long_context") else written["context_length"]
     return {**written, "context_length": context}
