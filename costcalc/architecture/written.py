@@ -34,6 +34,8 @@ STACK_KEYS = ("norm", "positions", "final_norm", "altup", "per_layer_input", "bl
 LAYER_KEYS = ("norm", "positions")
 """Keys of a stack that are defaults for its layers as well."""
 
+EXCLUSIVE = {"attention": "mixer", "mixer": "attention"}
+
 MOST_ENTRIES = 10_000
 
 Mapping = dict[str, Any]
@@ -101,7 +103,14 @@ def _full_layer(layer: Any, defaults: Mapping) -> Any:
         return layer
     if "pattern" in layer:
         return {**layer, "pattern": _full_layers(layer["pattern"], defaults)}
-    return {key: _full(key, value) for key, value in _merged(defaults, layer).items()}
+    meant = {key: value for key, value in defaults.items() if not _is_replaced(key, layer)}
+    return {key: _full(key, value) for key, value in _merged(meant, layer).items()}
+
+
+def _is_replaced(key: str, layer: Mapping) -> bool:
+    """Of an attention and a mixer a layer has one: writing the one takes a default of the other away."""
+    other = EXCLUSIVE.get(key)
+    return other is not None and layer.get(other) is not None and key not in layer
 
 
 def _merged(base: Mapping, over: Mapping) -> Mapping:

@@ -46,15 +46,16 @@ class Paging:
 class Capacity:
     """What fits into a pool of bytes, by one way to hold caches.
 
-    conversation: the bytes of one, at the context asked for. conversations: how many fit, each rounded up by itself;
-    None where a conversation holds nothing.
-    longest_context: tokens of a single one, 0 if none fits; None if the cache stops growing before the pool is full.
+    conversation: the bytes of one, at the context asked for; state: those of them that do not grow. conversations: how
+    many fit, each rounded up by itself; None where a conversation holds nothing. longest_context: tokens of a single
+    one, 0 if none fits; None if the cache stops growing before the pool is full.
     """
 
     pool: Figure
     conversation: Figure
     conversations: Figure | None
     longest_context: Figure | None
+    state: Figure
 
     @property
     def concurrency(self) -> float:
@@ -73,8 +74,14 @@ def pool_of_blocks(inventory: Inventory, blocks: int, *, paging: Paging, dtype: 
     """The bytes of an engine's `blocks`: each holds the same few tokens in every layer that caches.
 
     Those of a model with cross-attention hold decoder or encoder tokens, in as many layers as have the one or the
-    other, so that their number alone says nothing: refused.
+    other, so that their number alone says nothing: refused. So is that of a model with states, which are no blocks of
+    tokens.
     """
+    if any(record.kind == "state" for record in inventory.cached):
+        raise CostcalcError(
+            "blocks of a cache hold tokens, and this model's recurrent layers hold states beside them",
+            hint="--memory 80GiB, or a pool's bytes (--pool), in place of --blocks",
+        )
     if inventory.takes_memory or not inventory.has_cache:
         why = (
             "hold decoder tokens or encoder tokens" if inventory.has_cache else "are not for an encoder, which has none"
@@ -104,8 +111,8 @@ def capacity(
     way, source, prefix = (
         ("architectural", LEDGER, "conversation_") if paging is None else ("engine_reserved", PAGING, "engine_")
     )
-    conversation = cache_figures(held, context, prefix=prefix, **question)[f"{prefix}kv_cache_bytes"]
-    conversation = conversation.named(f"{way}.bytes_per_conversation")
+    figures = cache_figures(held, context, prefix=prefix, **question)
+    conversation = figures[f"{prefix}kv_cache_bytes"].named(f"{way}.bytes_per_conversation")
     both = {pool.name: pool, conversation.name: conversation}
     count = positive(symbol(pool.name) // symbol(conversation.name))
     conversations = Figure(f"{way}.conversations", "", count, both, source=source)
@@ -115,6 +122,7 @@ def capacity(
         conversation=conversation,
         conversations=conversations if conversation.value else None,
         longest_context=None if longest is None else _longest(way, held, question, pool, longest, source),
+        state=figures[f"{prefix}state_bytes"].named(f"{way}.state_bytes_per_conversation"),
     )
 
 

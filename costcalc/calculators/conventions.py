@@ -148,7 +148,10 @@ def _matrices(inventory: Inventory) -> int:
 def _ruled(rule: Rule, given: dict[str, Figure | Number]) -> Convention:
     missing = [name for name in rule.formula.symbols() if name not in given]
     if missing:
-        said = f"the model has no single {' and no single '.join(missing)}"
+        said = " and ".join(
+            "has layers that do not attend to one text" if name == "L" else f"has no single {name}" for name in missing
+        )
+        said = f"the model {said}"
         return Convention(rule.name, None, None, None, rule.why, said)
     used = {name: given[name] for name in rule.formula.symbols()}
     total = Figure(rule.name, "FLOPs", rule.formula, used, source=rule.source, status=ESTIMATE)

@@ -55,11 +55,15 @@ def kv_cache(
 
 @dataclass(frozen=True, slots=True)
 class LayerCache:
-    """What the equal layers of one group hold together: how many layers, the tokens that each keeps of a sequence."""
+    """What the equal layers of one group hold together: how many layers, the tokens that each keeps of a sequence.
+
+    state_elements: what of the elements does not grow. tokens: 0 where nothing is kept of single tokens.
+    """
 
     layers: int
     tokens: int
     elements: int
+    state_elements: int
 
 
 def layer_caches(inventory: Inventory, workload: Workload) -> dict[str, LayerCache]:
@@ -78,8 +82,9 @@ def layer_caches(inventory: Inventory, workload: Workload) -> dict[str, LayerCac
     return {
         group: LayerCache(
             layers=depths[group],
-            tokens=max((_tokens(record, one) for record in records), default=0),
+            tokens=max((_tokens(record, one) for record in records if record.kind != "state"), default=0),
             elements=sum(record.elements(workload) for record in records),
+            state_elements=sum(record.elements(workload) for record in records if record.kind == "state"),
         )
         for group, records in held.items()
     }

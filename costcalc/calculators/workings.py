@@ -25,6 +25,11 @@ CURVE = "the curve one token further on: layers with a window stop growing"
 KINDS = {"kv": "kv_cache_elements", "cross": "cross_cache_elements", "state": "state_elements"}
 LATER = "_next"
 LATENTS = "one latent of all heads a token: DeepSeek-V2, arXiv 2405.04434, section 2.1"
+STATES = "what a recurrence carries on, of constant size: Gu and Dao, arXiv 2312.00752, section 3.1"
+SCANS = (
+    "an estimate: a multiply-add for each number of a state, or tap of a convolution, that a product touches: "
+    "Gu and Dao, arXiv 2312.00752; in chunks Dao and Gu, arXiv 2405.21060, section 6"
+)
 SHARED_HEADS = "keys and values of each kv head: Ainslie et al., arXiv 2305.13245; Shazeer, arXiv 1911.02150"
 
 
@@ -94,7 +99,7 @@ def flop_figures(inventory: Inventory, workload: Workload, *, prefix: str = "") 
     parts = [
         added("weight_flops", MULTIPLY_ADD, "weight"),
         added("attention_flops", CORE, "scores", "values"),
-        added("modelled_flops", "recurrent work, an estimate", "scan"),
+        added("modelled_flops", SCANS, "scan"),
     ]
     made_of = tuple(part for part in parts if part.terms) or (parts[0],)
     forward = Figure(f"{prefix}forward_flops", "FLOPs", terms=made_of, source=MULTIPLY_ADD)
@@ -144,6 +149,8 @@ def _elements(name: str, records: Iterable[Cached], workload: Workload, prefix: 
 
 
 def _why(cached: Cached) -> str:
+    if cached.kind == "state":
+        return STATES
     return LATENTS if cached.form == "latent" else SHARED_HEADS
 
 

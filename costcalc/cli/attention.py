@@ -169,10 +169,10 @@ def _tables(name: str, each: Quadratic, is_one_of_several: bool) -> list[Table]:
         )
         for share, found in each.crossings.items()
     ]
-    both = tuple(PASSES.values())
+    both, shares_are = tuple(PASSES.values()), "modelled" if each.costs[-1].sequence.modelled else "exact"
     return [
         Table(f"{before}attention core at context", both, tuple(core), status="exact"),
-        Table(f"{before}share of the forward pass", both, tuple(shares), status="exact"),
+        Table(f"{before}share of the forward pass", both, tuple(shares), status=shares_are),
         Table(f"{before}context from which on it is", both, tuple(crossed), status="exact"),
         Table(f"{before}scores never stored, {each.dtype}", ("a layer", "all layers"), tuple(stored), status="exact"),
     ]

@@ -11,6 +11,7 @@ from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.cli.params import totals
+from costcalc.cli.recurrent import modelled, scan_data, scan_row, state_row
 from costcalc.dtypes import bytes_for
 from costcalc.report import Cell, Quantity, Ratio
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 WEIGHT_DTYPES = ("fp32", "bf16", "fp8", "q8_0", "q4_0")
 Sheet = dict[str, Cell]
+WITH_SCANS = (
+    *("next token", "  attention core share"),
+    *("whole sequence", "  attention core share of it", "training on it (3 x)"),
+)
+"""Rows whose numbers hold scans, where a model has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ def held(cache: KVCache) -> Sheet:
     """What a request holds, and what its next token adds: also on the page of `costcalc show`."""
     return {
         "at the context": Quantity(cache.bytes, "bytes"),
+        **state_row(cache.state_bytes),
         "next token adds": Quantity(cache.bytes_per_token, "bytes"),
     }
 
@@ -84,6 +91,7 @@ def compute(token: Flops | None, sequence: Flops) -> Sheet:
             "next token": Quantity(token.forward, "FLOPs"),
             "  of which weights": Quantity(token.weights, "FLOPs"),
             "  of which attention core": Quantity(token.attention, "FLOPs"),
+            **scan_row(token),
             "  attention core share": Ratio(token.attention, token.forward, "percent"),
         }
     )
@@ -95,6 +103,11 @@ def compute(token: Flops | None, sequence: Flops) -> Sheet:
     if sequence.train is not None:
         sheet["training on it (3 x)"] = Quantity(sequence.train, "FLOPs")
     return sheet
+
+
+def statuses(*pages: tuple[Flops | None, Flops]) -> dict[str, str]:
+    """Of the rows of `compute`, whose numbers are not exact where some page has scans."""
+    return modelled(WITH_SCANS, *(counted for page in pages for counted in page))
 
 
 def compared(sheet: Sheet, base: Sheet) -> Sheet:
@@ -122,6 +135,7 @@ def data(of: Column) -> dict[str, Any]:
         "kv_cache_bytes": of.cache.bytes,
         "kv_bytes_per_token": of.cache.bytes_per_token,
         "weight_bytes": of.weights,
+        **scan_data(of.token, of.sequence, of.cache),
     }
 
 

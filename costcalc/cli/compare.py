@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from costcalc import __version__
-from costcalc.cli.column import WEIGHT_DTYPES, Column, column, compared, data, ratios, sheets
+from costcalc.cli.column import WEIGHT_DTYPES, Column, column, compared, data, ratios, sheets, statuses
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
     beyond_table,
@@ -201,12 +201,14 @@ def _tables(found: Comparison) -> list[Table]:
     """One table a question; every model but the baseline has ratios to it."""
     pages = [sheets(of, found.dtype) for of in found.columns]
     base = pages[found.first]
+    estimates = statuses(*((of.token, of.sequence) for of in found.columns))
     return [
         side_by_side(
             title,
             found.names,
             [page[title] if page is base else compared(page[title], base[title]) for page in pages],
             strong=STRONG.get(title),
+            others=estimates if title == "forward FLOPs" else None,
         )
         for title in base
     ]

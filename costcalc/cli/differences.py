@@ -26,11 +26,25 @@ class Question(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a model has, or has more than another; FLOPs of the next token, of the sequence where an encoder runs."""
+    """What a model has, or has more than another; FLOPs of the next token, of the sequence where an encoder runs.
+
+    modelled: what of the FLOPs is recurrent work, an estimate.
+    """
 
     parameters: int
     flops: int
     kv_cache_bytes: int
+    modelled: int
+
+    @property
+    def told(self) -> tuple[int, int, int]:
+        """What has a column."""
+        return self.parameters, self.flops, self.kv_cache_bytes
+
+    @property
+    def status(self) -> str:
+        """Of its FLOPs."""
+        return "modelled" if self.modelled else ""
 
     def less(self, other: Cost) -> Cost:
         """The difference."""
@@ -80,23 +94,23 @@ def _cost(model: Architecture, of: str, question: Question) -> Cost:
     inventory = model.inventory
     memory = question.memory_tokens if inventory.takes_memory else 0
     last, whole = passes(question.context, memory_tokens=memory)
-    return Cost(
-        parameters(inventory).total,
-        flops(inventory, last if of == "next_token" else whole).forward,
-        held_bytes(inventory, question.context, memory_tokens=memory, dtype=question.dtype),
-    )
+    counted = flops(inventory, last if of == "next_token" else whole)
+    held = held_bytes(inventory, question.context, memory_tokens=memory, dtype=question.dtype)
+    return Cost(parameters(inventory).total, counted.forward, held, counted.modelled)
 
 
 def table(found: Differences, base: str, other: str) -> Table:
     """A row for each change, then what only their combination does, then all; each column adds up."""
     rows: list[Row] = []
     for label, (change, alone) in zip(_labels(found), found.singles, strict=True):
-        cost = _cells(NOTHING if isinstance(alone, RuleError) else alone)
-        rows.append(Row(label, (_cell(change.base), _cell(change.other), *cost)))
+        known = None if isinstance(alone, RuleError) else alone
+        cost = _cells(NOTHING if known is None else known.told)
+        status = "" if known is None else known.status
+        rows.append(Row(label, (_cell(change.base), _cell(change.other), *cost), status=status))
         rows += [Row(f"  with {name}", (_cell(old), _cell(new), *NOTHING)) for name, old, new in change.inside]
     if rows:
-        rows.append(Row("together", (None, None, *_cells(found.together))))
-        rows.append(Row("all", (None, None, *_cells(found.all)), strong=True))
+        rows.append(Row("together", (None, None, *_cells(found.together.told)), status=found.together.status))
+        rows.append(Row("all", (None, None, *_cells(found.all.told)), strong=True, status=found.all.status))
     # Every column can be read alone, so a narrow screen may show some below the others.
     return Table("changes", (base, other, *HEADINGS), tuple(rows), by_model=True, status="exact")
 
@@ -122,8 +136,8 @@ def data(found: Differences) -> dict[str, Any]:
     """The rows of the table."""
     return {
         "changes": [_change(change, alone, found.of) for change, alone in found.singles],
-        "together": _added(found.together, found.of),
-        "all": _added(found.all, found.of),
+        "together": _added(found.together.told, found.of),
+        "all": _added(found.all.told, found.of),
     }
 
 
@@ -186,7 +200,7 @@ def _change(change: Change, alone: Cost | RuleError, of: str) -> dict[str, Any]:
         "with": [
             {"field": name, "base": _whole(old.value), "other": _whole(new.value)} for name, old, new in change.inside
         ],
-        **_added(NOTHING if isinstance(alone, RuleError) else alone, of),
+        **_added(NOTHING if isinstance(alone, RuleError) else alone.told, of),
         "impossible_alone": str(alone) if isinstance(alone, RuleError) else None,
     }
 

@@ -43,6 +43,7 @@ from costcalc.cli.options import (
     Weights,
     WindowSlots,
 )
+from costcalc.cli.recurrent import state_row
 from costcalc.errors import CostcalcError
 from costcalc.report import Cell, Measure, Quantity, Report, side_by_side
 from costcalc.units import human, several
@@ -161,6 +162,7 @@ def _answers(found: Capacity) -> dict[str, Cell]:
     no_limit = "no limit" if found.pool.value >= 0 else "none"
     return {
         "a conversation holds": Quantity(found.conversation.value, "bytes"),
+        **state_row(found.state.value),
         "conversations": no_limit if count is None else Quantity(count.value, ""),
         "  together": Quantity(None if count is None else _together(found), "bytes"),
         "pool / conversation": Measure(None if count is None else found.concurrency, ",.4f"),
@@ -270,6 +272,7 @@ def _null(each: Fit) -> str:
 def _capacity(found: Capacity) -> dict[str, Any]:
     return {
         "bytes_per_conversation": found.conversation.value,
+        **({"state_bytes_per_conversation": found.state.value} if found.state.value else {}),
         "conversations": None if found.conversations is None else found.conversations.value,
         "bytes_of_conversations": None if found.conversations is None else _together(found),
         "concurrency": None if found.conversations is None else round(found.concurrency, 6),

@@ -39,6 +39,7 @@ from costcalc.cli.options import (
     SeqLen,
     Version,
 )
+from costcalc.cli.recurrent import modelled, scan_row, scans_note
 from costcalc.inventory import Workload
 from costcalc.report import Cell, Quantity, Ratio, Report, side_by_side, with_shares
 from costcalc.units import human, parse_length, several
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 NO_TRAINING = "train_flops is null: a training pass has no past tokens and computes all logits"
 RULES = ("6·N·D, all parameters", "6·N·D, active parameters", "train / 6·N·D")
-NOT_EXACT = {**dict.fromkeys(RULES, "estimate"), "modelled": "modelled"}
+WITH_SCANS = ("forward", "attention core share", "per new token", "train (3 x forward)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,17 @@ def new_tokens(model: Architecture, seq_len: str | None) -> int:
 
 def _report(names: list[str], found: list[Pass]) -> Report:
     sheets = [_sheet(each) for each in found]
-    tables = [side_by_side("FLOPs", names, sheets, strong="forward", others=NOT_EXACT)]
+    statuses = {**dict.fromkeys(RULES, "estimate"), **modelled(WITH_SCANS, *(each.counted for each in found))}
+    tables = [side_by_side("FLOPs", names, sheets, strong="forward", others=statuses)]
     if len(found) == 1:
         inventory = found[0].model.inventory
-        amounts = [(matmul.path, count) for matmul, count in flops_by_matmul(inventory, found[0].workload)]
-        tables.append(with_shares("by component", names[0], sum_by_component(amounts, inventory), "FLOPs"))
+        counted = flops_by_matmul(inventory, found[0].workload)
+        amounts = sum_by_component([(matmul.path, count) for matmul, count in counted], inventory)
+        scans = sum_by_component(
+            [(matmul.path, count) for matmul, count in counted if matmul.role == "scan"], inventory
+        )
+        others = dict.fromkeys(scans, "modelled")
+        tables.append(with_shares("by component", names[0], amounts, "FLOPs", others=others))
     return Report(
         title="; ".join(_answer(name, each) for name, each in zip(names, found, strict=True)),
         tables=tuple(tables),
@@ -137,13 +144,12 @@ def _sheet(each: Pass) -> dict[str, Cell]:
         "new tokens": Quantity(workload.new_tokens, "tokens"),
         **({"encoder tokens": Quantity(workload.memory_tokens, "tokens")} if workload.memory_tokens else {}),
         "forward": Quantity(counted.forward, "FLOPs"),
+        **scan_row(counted),
         "weights": Quantity(counted.weights, "FLOPs"),
         "attention core": Quantity(counted.attention, "FLOPs"),
         "attention core share": Ratio(counted.attention, counted.forward, "percent"),
         "per new token": Quantity(counted.per_token, "FLOPs"),
     }
-    if counted.modelled:
-        sheet["modelled"] = Quantity(counted.modelled, "FLOPs")
     if counted.train is not None:
         held = parameters(each.model.inventory)
         rule = six_nd(held, workload.tokens)
@@ -160,7 +166,8 @@ def _notes(found: list[Pass]) -> tuple[str, ...]:
     notes = [
         f"batch {workload.batch:,}, {workload.past_tokens:,} past tokens, logits of {logits}; attention counts {pairs}"
     ]
-    notes += [note for each in found for note in [_encoder(each), latent_form(each), _beyond(each)] if note]
+    said = (note for each in found for note in (_encoder(each), latent_form(each), _scans(each), _beyond(each)))
+    notes += [note for note in said if note]
     return tuple(notes)
 
 
@@ -169,6 +176,10 @@ def latent_form(each: Pass) -> str | None:
     latent = [matmul for matmul in each.model.inventory.matmuls if matmul.is_of_latent]
     forms = {matmul.form for matmul in latent if matmul.runs(each.workload)}
     return f"{each.model.name}: latent attention in its {forms.pop()} form (--latent)" if forms else None
+
+
+def _scans(each: Pass) -> str | None:
+    return scans_note(each.model.name, each.model.inventory, each.workload)
 
 
 def _encoder(each: Pass) -> str | None:

@@ -34,6 +34,7 @@ from costcalc.cli.options import (
     Output,
     Version,
 )
+from costcalc.cli.recurrent import state_row, states_note
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError
 from costcalc.inventory import Inventory, Workload
@@ -140,6 +141,7 @@ def _report(names: list[str], found: list[Held]) -> Report:
     kept = any(each.model.inventory.has_cache for each in found)
     notes = [f"{several(first.batch, 'sequence')}, {first.dtype}; exact, before an engine's paging"] if kept else []
     notes += [f"{each.model.name} holds {each.way}" for each in found if each.way]
+    notes += [note for each in found for note in [states_note(each.model.name, each.inventory, each.dtype)] if note]
     notes += [note for each in found for note in [family_note(each.model, each.memory_tokens), _beyond(each)] if note]
     layers = [_by_layers(name if len(found) > 1 else "", each) for name, each in zip(names, found, strict=True)]
     return Report(
@@ -170,6 +172,7 @@ def _sheet(each: Held) -> dict[str, Cell]:
         "context": Quantity(each.context, "tokens"),
         **({"encoder tokens": Quantity(each.memory_tokens, "tokens")} if each.memory_tokens else {}),
         "cache": Quantity(cache.bytes, "bytes"),
+        **state_row(cache.state_bytes),
         "next token adds": Quantity(cache.bytes_per_token, "bytes"),
         "keys and values": Quantity(cache.elements, "elements"),
     }
@@ -187,11 +190,16 @@ def _by_layers(name: str, each: Held) -> Table | None:
     if not found:
         return None
     all_of = sum(held.elements for held in found.values())
+    has_state = any(held.state_elements for held in found.values())
     rows = []
     for group, held in found.items():
-        cells = (Quantity(held.layers, "layers"), Quantity(held.tokens, "tokens"), Quantity(held.elements, "elements"))
-        rows.append(Row(group, (*cells, Ratio(held.elements, all_of, "bar"))))
-    columns = ("layers", "tokens held by each", "elements", "share")
+        tokens = (
+            "a state" if held.elements and held.elements == held.state_elements else Quantity(held.tokens, "tokens")
+        )
+        cells = (Quantity(held.layers, "layers"), tokens, Quantity(held.elements, "elements"))
+        state = (Quantity(held.state_elements, "elements"),) if has_state else ()
+        rows.append(Row(group, (*cells, *state, Ratio(held.elements, all_of, "bar"))))
+    columns = ("layers", "tokens held by each", "elements", *["constant"] * has_state, "share")
     return Table(f"{name}: by layers" if name else "by layers", columns, tuple(rows), status="exact")
 
 

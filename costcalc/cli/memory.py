@@ -126,6 +126,7 @@ def fit_figures(each: Fit) -> dict[str, Figure]:
     """The working of every number, by its key in the JSON."""
     ways = (each.architectural, each.engine)
     parts = [part for way in ways for part in (way.conversation, way.conversations, way.longest_context)]
+    parts += [way.state for way in ways if way.state.value]
     parts += [_together(way) for way in ways]
     parts += [_concurrency(name, way) for name, way in zip(("architectural", "engine_reserved"), ways, strict=True)]
     return {part.name: part for part in (each.weights, each.pool, *parts) if part is not None}

@@ -12,7 +12,7 @@ from costcalc.calculators.flops import Flops, flops
 from costcalc.calculators.kv_cache import KVCache, kv_cache
 from costcalc.calculators.parameters import HELD, Parameters, parameters
 from costcalc.calculators.rule_of_thumb import RuleOfThumb, rule_of_thumb
-from costcalc.cli.column import compute, held, next_token
+from costcalc.cli.column import compute, held, next_token, statuses
 from costcalc.cli.described import described
 from costcalc.cli.emit import emit
 from costcalc.cli.models import (
@@ -30,6 +30,7 @@ from costcalc.cli.models import (
 )
 from costcalc.cli.options import Context, Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
 from costcalc.cli.params import published_note, totals
+from costcalc.cli.recurrent import scan_data, scans_note
 from costcalc.dtypes import canonical_dtype
 from costcalc.report import Cell, Quantity, Ratio, Report, Table, side_by_side, with_shares
 from costcalc.units import grouped, human, several
@@ -104,7 +105,11 @@ def _report(names: list[str], pages: list[Page]) -> Report:
             names,
             [_compute(page) for page in pages],
             strong="next token",
-            others={OVER: "estimate", f"{OVER}{ACTIVE}": "estimate"},
+            others={
+                OVER: "estimate",
+                f"{OVER}{ACTIVE}": "estimate",
+                **statuses(*((page.token, page.sequence) for page in pages)),
+            },
         ),
         side_by_side(f"KV cache, {dtype}", names, [held(page.cache) for page in pages], strong="at the context"),
         side_by_side("rule of thumb", names, [_thumb(page.rule) for page in pages], status="estimate"),
@@ -175,6 +180,7 @@ def _notes(page: Page) -> list[str]:
         published_note(page.model, page.counted),
         not_counted(page.model),
         family_note(page.model, page.memory_tokens),
+        scans_note(page.model.name, page.model.inventory, passes(page.context)[1]),
         _beyond(page),
     ]
     derived = list(page.model.derived_facts())
@@ -210,6 +216,7 @@ def _data(page: Page) -> dict[str, Any]:
         "dtype": page.dtype,
         "kv_cache_bytes": page.cache.bytes,
         "kv_bytes_per_token": page.cache.bytes_per_token,
+        **scan_data(page.token, page.sequence, page.cache),
         "rule_of_thumb": {
             "layer_parameters": page.rule.layer_parameters,
             "embedding_parameters": page.rule.embedding_parameters,

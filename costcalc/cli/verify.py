@@ -201,7 +201,7 @@ def _notes(model: Architecture, result: Verification) -> list[str]:
         notes.append(f"{model.name}: an encoder sees all of its tokens at once, so that there is no decode phase")
     if result.replaced:
         made = ", ".join(f"{window:,} was made {binds}" for window, binds in result.replaced.items())
-        notes.append(f"{model.name}: so that windows bind, {made}")
+        notes.append(f"{model.name}: so that windows and chunks bind, {made}")
     return notes
 
 

@@ -146,6 +146,13 @@ class Inventory:
         return replace(self, records=tuple(kept))
 
     @property
+    def chunked(self) -> Inventory:
+        """The same, where every scan that has two forms runs chunk by chunk, whatever is counted."""
+        scans = [r._replace(form=None) if type(r) is Matmul and r.form == "chunked" else r for r in self.records]
+        kept = [r for r in scans if not (type(r) is Matmul and r.form == "recurrent")]
+        return replace(self, records=tuple(kept))
+
+    @property
     def has_cache(self) -> bool:
         """Whether tokens follow one another, so that something is kept of them: not in an encoder alone."""
         return tuple(self.layout) != ("encoder",)

@@ -188,8 +188,19 @@ def side_by_side(
     return Table(title, tuple(names), tuple(rows), by_model=True, status=status)
 
 
-def with_shares(title: str, name: str, amounts: dict[str, int], unit: str, *, status: str = "exact") -> Table:
-    """One model's parts, each with its share of their sum as a bar."""
-    total = sum(amounts.values())
-    rows = [Row(label, (Quantity(value, unit), Ratio(value, total, "bar"))) for label, value in amounts.items()]
+def with_shares(
+    title: str,
+    name: str,
+    amounts: dict[str, int],
+    unit: str,
+    *,
+    status: str = "exact",
+    others: dict[str, str] | None = None,
+) -> Table:
+    """One model's parts, each with its share of their sum as a bar; others: as in `side_by_side`."""
+    total, statuses = sum(amounts.values()), others or {}
+    rows = [
+        Row(label, (Quantity(value, unit), Ratio(value, total, "bar")), status=statuses.get(label, ""))
+        for label, value in amounts.items()
+    ]
     return Table(title, (name, "share"), tuple(rows), status=status)

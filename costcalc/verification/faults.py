@@ -97,6 +97,8 @@ def recorded(tape: Tape) -> Amounts:
 def _role(path: str) -> str:
     """Of a product of two activations: those of an attention are called by their roles, others count with weights."""
     name = path.rpartition(".")[2]
+    if name.startswith("scan_"):
+        return "scan"
     return name if name in CORES else "weight"
 
 

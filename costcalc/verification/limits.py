@@ -18,7 +18,7 @@ MEMORY = 7
 WINDOW = 5
 """A window that binds within TOKENS and MEMORY, in place of one that would not."""
 CHUNK = 7
-"""A chunk that ends within TOKENS, and inside of which a decode step goes on."""
+"""A chunk that ends within TOKENS, and inside of which a decode step goes on; of a mixer too, in its chunked form."""
 LARGEST_ARENA = 2**28
 """Elements, 1 GiB: of a larger matrix that many columns are multiplied at a time."""
 TABLE_ROWS = 512
@@ -59,6 +59,10 @@ def binding(fields: Fields, workload: Workload) -> tuple[Fields, dict[int, int]]
             ends = min(CHUNK, max(length - 1, 1))
             if chunk is not None and chunk != ends and chunk >= length:
                 replaced[chunk] = attention["chunk"] = ends
+            for mixer in (layer["mixer"], layer["mixer_beside"]):
+                taken = (mixer or {}).get("chunk")
+                if taken is not None and taken != ends and taken >= length:
+                    replaced[taken] = mixer["chunk"] = ends
     return fields, dict(sorted(replaced.items()))
 
 

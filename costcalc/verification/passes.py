@@ -19,6 +19,8 @@ Progress = Callable[[str, int, int], None]
 """Told what is running, how many of its layers are done, and of how many."""
 Given = dict[str, Array]
 """A source or a memory, by the name that `forward` has for it."""
+InOtherForm = tuple[Tape, list[float]]
+"""A pass in another form, and how far each layer's output is from that of the first."""
 AfterLayer = Callable[[int, Array], Array]
 """Told the number of a layer of the stack below the head, from 1 on; 0 for the last one of an encoder below that."""
 
@@ -27,15 +29,15 @@ AfterLayer = Callable[[int, Array], Array]
 class Passes:
     """What became of them.
 
-    tapes: of all, in order: the whole text, the same with another last token, for a decoder a decode step, and where
-    it looks at encoder tokens the first once more with another one of those. full, other, step, asked: their outputs,
-    (B, T, V), or (B, 1, V) of the decode step. errors: how far each layer's output of the decode step, and at last its
+    tapes: of all, in order: the whole text, the same with another last token, for a decoder a decode step, and where it
+    looks at encoder tokens the first once more with another one of those. full, other, step, asked: their outputs, (B,
+    T, V), or (B, 1, V) of the decode step. errors: how far each layer's output of the decode step, and at last its
     logits, are from the prefill's. earlier: where experts are routed, how far each layer's earlier rows are in the
     second pass from those in the first: an expert that also gets the changed token, or no longer, multiplies another
     number of rows, which rounds differently. absorbed: the tape of a prefill in the absorbed form of latent attention,
-    and how far each layer's output is from the first's. encoded: what the encoder's layers gave, (B, M, D), first with
-    the text as it is and then with its last token changed. overflowed: whether any operation told that its result was
-    too large for float32.
+    and how far each layer's output is from the first's; chunked: the same of one whose scans run chunk by chunk.
+    encoded: what the encoder's layers gave, (B, M, D), first with the text as it is and then with its last token
+    changed. overflowed: whether any operation told that its result was too large for float32.
     """
 
     tapes: list[Tape]
@@ -47,7 +49,8 @@ class Passes:
     asked: Array | None = None
     encoded: tuple[Array, ...] = ()
     earlier: tuple[float, ...] = ()
-    absorbed: tuple[Tape, list[float]] | None = None
+    absorbed: InOtherForm | None = None
+    chunked: InOtherForm | None = None
 
     @property
     def finite(self) -> bool:
@@ -73,7 +76,7 @@ class Runner:
         then: AfterLayer,
         request: Request | None = None,
         given: Given | None = None,
-        latent: str | None = None,
+        **form: Any,
     ) -> Array:
         """One pass, from an empty request unless one is given. Result: (B, T, V)."""
         depth = len(list(expanded((self.fields["decoder"] or self.fields["encoder"])["layers"])))
@@ -85,7 +88,7 @@ class Runner:
 
         self.tapes.append(Tape(self.arena))
         request = Request() if request is None else request
-        more: dict[str, Any] = {**(given or {}), "latent": latent}
+        more: dict[str, Any] = {**(given or {}), **form}
         with np.errstate(all="ignore", over="call", call=lambda *told: self.overflows.append(told[0])):
             return forward(self.fields, tokens, tape=self.tapes[-1], request=request, on_layer=on_layer, **more)
 
@@ -154,13 +157,24 @@ def _decoder_passes(run: Runner, workload: Workload) -> Passes:
     step = run("decode", text[:, -1:], compare, request, {} if request.past else given)
     errors.append(distance(step, full[:, -1:], scale=full))
     asked = run("prefill, a token of the encoder changed", text, encode, given=others) if others else None
-    absorbed = None
-    if has_latents(run.fields):
+
+    def again(label: str, **form: Any) -> InOtherForm:
         differ: list[float] = []
-        run("prefill, absorbed", text, partial(_as_before, rows, differ), given=given, latent="absorbed")
-        absorbed = run.tapes.pop(), differ
+        run(label, text, partial(_as_before, rows, differ), given=given, **form)
+        return run.tapes.pop(), differ
+
     return Passes(
-        run.tapes, full, other, step, errors, bool(run.overflows), asked, tuple(encoded), tuple(earlier), absorbed
+        run.tapes,
+        full,
+        other,
+        step,
+        errors,
+        bool(run.overflows),
+        asked,
+        tuple(encoded),
+        tuple(earlier),
+        absorbed=again("prefill, absorbed", latent="absorbed") if has_latents(run.fields) else None,
+        chunked=again("prefill, chunked", chunked=True) if has_chunks(run.fields) else None,
     )
 
 
@@ -181,6 +195,12 @@ def has_experts(fields: Fields) -> bool:
 def has_latents(fields: Fields) -> bool:
     """Whether some layer has an attention of two forms."""
     return any(layer["attention"] and layer["attention"]["kind"] == "latent" for layer in _layers(fields))
+
+
+def has_chunks(fields: Fields) -> bool:
+    """Whether some layer has a scan of two forms."""
+    mixers = [layer[name] for layer in _layers(fields) for name in ("mixer", "mixer_beside")]
+    return any(mixer and mixer.get("chunk") for mixer in mixers)
 
 
 def _layers(fields: Fields) -> Iterator[Fields]:

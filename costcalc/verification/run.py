@@ -18,6 +18,7 @@ from costcalc.verification.passes import Passes, Progress, run_passes, source_wo
 from costcalc.verification.properties import (
     BOTH_WAYS,
     CACHED,
+    CHUNKS,
     EARLIER,
     FEW,
     FORMS,
@@ -35,6 +36,8 @@ from costcalc.verification.properties import (
 )
 from costcalc.verification.reach import is_seen, reach
 from costcalc.verification.rotations import rotary, rotations
+
+IN_CHUNKS = "prefill, chunked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ def verify(arch: Architecture, *, on_progress: Progress | None = None) -> Verifi
     with another last token, of which the cache keeps those that are the same; and the real last token decoded after
     those. An encoder-decoder has an encoder's text of 7 tokens beside them, and a fourth pass with another last token
     of that; a decoder with cross-attention alone has random numbers for it. An encoder alone has the first two passes.
-    A window that would not bind in so short a text is made smaller, which the result says. Raises `CostcalcError` where
+    Latent attention and scans of two forms run once more in the other one. A window or chunk that would not bind in so
+    short a text is made smaller, which the result says. Raises `CostcalcError` where
     a model is too large to run or a kind has no forward pass.
     """
     refuse_too_large(arch)
@@ -110,8 +114,11 @@ def _compared(inventory: Inventory, passes: Passes, workload: Workload) -> tuple
     )
     if passes.absorbed is not None:
         compared.append(("prefill, absorbed", passes.absorbed[0], replace(workload, latent="absorbed")))
+    if passes.chunked is not None:
+        compared.append((IN_CHUNKS, passes.chunked[0], workload))
     for name, tape, given in compared:
-        totals, differing = compare(inventory, given, tape, phase=name)
+        told = inventory.chunked if name == IN_CHUNKS else inventory
+        totals, differing = compare(told, given, tape, phase=name)
         phases.append(Phase(name, given, tuple(totals)))
         faults += differing
     return tuple(phases), tuple(told_once(faults))
@@ -142,6 +149,8 @@ def _laws_of_decoder(fields: Fields, passes: Passes) -> list[Property]:
     ]
     if passes.absorbed is not None:
         laws.append(Property(FORMS, float(np.max(passes.absorbed[1])), LAYER_ROUNDING))
+    if passes.chunked is not None:
+        laws.append(Property(CHUNKS, float(np.max(passes.chunked[1])), LAYER_ROUNDING))
     if passes.asked is not None:
         words = FEW if fields["encoder"] is None else source_words(fields)
         tells = _tells(fields, words) and is_seen(fields, "decoder", "cross_attention")

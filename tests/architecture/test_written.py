@@ -338,3 +338,20 @@ def test_what_is_around_all_layers_may_stand_at_the_top():
 def test_a_second_network_is_dense_unless_it_says_otherwise():
     layer = only_layer({"layers": [{"feed_forward_beside": {"d_ff": 37}}]})
     assert layer["feed_forward_beside"] == {"kind": "dense", "d_ff": 37}
+
+
+@pytest.mark.parametrize(("default", "written"), [("attention", "mixer"), ("mixer", "attention")])
+def test_a_mixer_takes_the_place_of_a_default_attention_and_the_other_way_round(default, written):
+    parts = {"attention": {"heads": 6, "head_dim": 5}, "mixer": {"kind": "short_conv"}}
+    block = {default: parts[default], "feed_forward": {"d_ff": 37}}
+    top = {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "block": block}
+    layers = full_form({**top, "layers": [{}, {written: parts[written]}, {written: None}]})["decoder"]["layers"]
+    assert [sorted({default, written} & set(layer)) for layer in layers] == [[default], [written], [default]]
+
+
+def test_a_layer_that_writes_both_keeps_both_and_is_refused_later():
+    both = {"attention": {"heads": 6}, "mixer": "short_conv"}
+    top = {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [both]}
+    (layer,) = full_form(top)["decoder"]["layers"]
+    assert layer["mixer"] == {"kind": "short_conv"}
+    assert layer["attention"]["kind"] == "grouped_query"

@@ -222,7 +222,9 @@ def test_a_letter_of_several_values_or_of_none_is_named(small, layers, missing):
     assert without == {"kaplan", "palm", "chinchilla"} | ({"megatron", "megatron_full_recompute"} & {*with_l(missing)})
     for name in without:
         letters = [letter for letter in found_symbols(name) if letter in missing]
-        assert found[name].missing == f"the model has no single {' and no single '.join(letters)}"
+        words = {"L": "has layers that do not attend to one text"}
+        said = " and ".join(words.get(letter, f"has no single {letter}") for letter in letters)
+        assert found[name].missing == f"the model {said}"
         assert (found[name].weight_flops, found[name].core_flops) == (None, None)
         assert found[name].why
     assert found["exact_attended"].total.nature == "exact"  # what is counted needs no letter

@@ -29,7 +29,7 @@ WORKED = {
     "chinchilla": (4_339_104, 3_669_666, 669_438),  # 3·(2·19·13 + 2·7,696 + 3·(4·7·30 + 3·6·7))·77
     "rule_of_thumb": (3_441_438, 3_441_438, 0),  # 6·7,449·77
 }
-# Layers of two kinds: the model has no single N and no single H.
+# Layers of two kinds: the model has no single N and has no single H.
 MIXED = """\
 name: mixed
 vocab_size: 19
@@ -164,14 +164,14 @@ def test_a_rule_that_lacks_a_letter_does_not_apply(fine, asked, tmp_path):
     path.write_text(MIXED)
     ways = by_name(asked(path, "--tokens", "77"))
     for name in ("kaplan", "palm", "chinchilla"):
-        assert ways[name]["note"] == "the model has no single N and no single H"
+        assert ways[name]["note"] == "the model has no single N and has no single H"
         keys = ("train_flops", "weight_flops", "attention_flops", "ratio_to_exact", "formula", "source")
         assert {ways[name][key] for key in keys} == {None}
     assert ways["megatron"]["train_flops"] == 2_156_154  # 72·77·2·169·(1 + 7/78 + 19/312) = 6,006·(312 + 28 + 19)
     assert all("note" not in ways[name] for name in NAMES if name not in ("kaplan", "palm", "chinchilla"))
     lines = fine("train", path, "--tokens", "77").splitlines()
     assert ["~", "palm", "-"] in [line.split() for line in lines]
-    assert "note: mixed: palm does not apply: the model has no single N and no single H" in lines
+    assert "note: mixed: palm does not apply: the model has no single N and has no single H" in lines
 
 
 def test_a_model_that_lacks_a_letter_takes_no_formula_from_the_other(fine, tiny, tmp_path):

@@ -366,7 +366,7 @@ def test_replaced_windows_are_said(fine, tmp_path):
     file.write_text(
         "vocab_size: 19\nd_model: 13\nnorm: rmsnorm\nlayers:\n  - {attention: {heads: 1, window: 4096}}\n", "utf-8"
     )
-    assert "\nnote: wide: so that windows bind, 4,096 was made 5\n" in fine("verify", file)
+    assert "\nnote: wide: so that windows and chunks bind, 4,096 was made 5\n" in fine("verify", file)
 
 
 @pytest.mark.parametrize("form", ["csv", "markdown"])

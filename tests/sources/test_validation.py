@@ -488,7 +488,7 @@ def test_a_layer_without_any_sublayer(changed):
     error = changed(
         "    - {repeat: 2,", "    - {attention: null, feed_forward: null}\n    - {repeat: 2,", "{attention: null"
     )
-    assert error.what == "decoder.layers[1]: a layer needs `attention` or `feed_forward`, or both"
+    assert error.what == "decoder.layers[1]: a layer needs `attention`, `mixer` or `feed_forward`"
 
 
 def test_added_positions_belong_on_the_stack(changed):
