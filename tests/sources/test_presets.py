@@ -66,6 +66,18 @@ PUBLISHED = {
     "qwen2.5-72b": 72_706_203_648,
     "gemma-4-26b-a4b": "25.2B",
     "gemma-4-31b": "30.7B",
+    "jamba-v0.1": 51_570_323_328,
+    "mamba-2.8b": 2_768_345_600,
+    "mamba-130m": 129_135_360,
+    "mamba2-2.7b": "2.7B",
+    "falcon-mamba-7b": 7_272_665_088,
+    "bamba-9b": "9.78B",
+    "falcon-h1-0.5b": "0.52B",
+    "granite-4.0-h-tiny": "7B",
+    "nemotron-h-8b": "8.1B",
+    "nemotron-3-nano-30b-a3b": "31.6B",
+    "zamba-7b": "7B",
+    "zamba2-2.7b": "2.7B",
 }
 # Text models whose published totals are those of all parts; tests/sources/test_gemma_presets.py holds them to others.
 OF_ALL_PARTS = {"gemma-3n-e2b", "gemma-3n-e4b", "gemma-4-e2b", "gemma-4-e4b"}
@@ -108,6 +120,11 @@ MIXTURES = {
 
 # In tests/sources/test_latent_presets.py.
 LATENT = {"deepseek-v2-lite", "deepseek-v2", "deepseek-v3", "kimi-k2", "minicpm3-4b"}
+# In tests/sources/test_ssm_presets.py.
+STATE_SPACE = {
+    *("jamba-v0.1", "mamba-2.8b", "mamba-130m", "mamba2-2.7b", "falcon-mamba-7b", "bamba-9b", "falcon-h1-0.5b"),
+    *("granite-4.0-h-tiny", "nemotron-h-8b", "nemotron-3-nano-30b-a3b", "zamba-7b", "zamba2-2.7b"),
+}
 # In tests/sources/test_gemma_presets.py.
 GEMMA = {"gemma-4-26b-a4b", "gemma-4-31b"} | OF_ALL_PARTS
 
@@ -120,7 +137,7 @@ def test_every_preset_is_held_to_a_figure():
 def test_every_preset_that_was_a_decoder_from_the_start_has_its_shape():
     """Those of later ones are compared with their config.json, in files of their own."""
     decoders = {name for name in preset_names() if load(name).family == "decoder-only"}
-    later = {"bloom-560m", "mpt-7b", "falcon-rw-1b"} | BY_LAYER | MIXTURES | GEMMA | LATENT
+    later = {"bloom-560m", "mpt-7b", "falcon-rw-1b"} | BY_LAYER | MIXTURES | GEMMA | LATENT | STATE_SPACE
     assert decoders - set(SHAPES) == later
 
 

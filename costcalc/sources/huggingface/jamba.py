@@ -33,9 +33,10 @@ def read_jamba(config: Config) -> Written:
     else:
         config.note("num_experts_per_tok")
         networks = [DENSE] * layers
+    kv_heads = config.size("num_key_value_heads")  # the class has no other meaning for a null
     made = {
         LINEAR: {"mixer": _mixer(config)},
-        FULL: {"attention": attention(config, head_dim=free_head_dim(config))},
+        FULL: {"attention": attention(config, head_dim=free_head_dim(config), kv_heads=kv_heads)},
         DENSE: {"feed_forward": network},
         SPARSE: {"feed_forward": sparse},
     }

@@ -31,9 +31,8 @@ BEFORE = {
     "conv_kernel": "mamba_d_conv",
     "use_conv_bias": "mamba_conv_bias",
     "chunk_size": "mamba_chunk_size",
-    "head_dim": "attention_head_dim",
 }
-"""What older files call a field."""
+"""What other files call a field: there the class takes it from, if it is written."""
 
 REMARKS = """
     expand mamba_expand mamba_dt_min mamba_dt_max mamba_dt_limit mamba_dt_init_floor time_step_rank
@@ -45,8 +44,8 @@ REMARKS = """
 def read_nemotron_h(config: Config) -> Written:
     """Which layer is which: `layers_block_type`, or a letter for each in `hybrid_override_pattern`."""
     config.note(*REMARKS.split(), *ROPE_KEYS)
-    for key, value in {"attention_bias": False, "mamba_proj_bias": False, "sliding_window": None}.items():
-        config.expect(key, None, value)  # the class does not read them, others of this type may
+    for key in ("attention_bias", "mamba_proj_bias", "tie_word_embeddings", "sliding_window"):
+        config.expect(key, None, False)  # the class builds the same whatever they say, other code of this type may not
     kinds = _kinds(config)
     norm = {"kind": "rmsnorm", "eps": config.number("layer_norm_epsilon")}
     made = {LINEAR: _mixer, FULL: _attention, NETWORK: _network, EXPERTS: _experts}
@@ -97,18 +96,12 @@ def _note_what_is_not_there(config: Config, kinds: list[str]) -> None:
     }
     for kind in sizes.keys() - set(kinds):
         config.note(*sizes[kind].split())
-    config.note(*BEFORE.values(), "mamba_hidden_act", "mamba_ssm_cache_dtype", "mlp_bias", "mlp_hidden_act")
+    config.note(*BEFORE, *BEFORE.values(), "mamba_hidden_act", "mamba_ssm_cache_dtype", "mlp_bias", "mlp_hidden_act")
 
 
 def _named(config: Config, field: str) -> str:
-    """The key that holds a field: its own, or the one that older files have for it; both must agree."""
-    before = BEFORE[field]
-    if config[before] is None:
-        return field
-    if field in config.data and config[field] != config[before]:
-        what = f"`{before}` and `{field}` are two names of one field, and disagree"
-        raise config.refusal(what, "keep one of the two", before)
-    return before
+    """The key that holds a field."""
+    return field if config[BEFORE[field]] is None else BEFORE[field]
 
 
 def _mixer(config: Config) -> Written:
@@ -135,7 +128,11 @@ def _mixer(config: Config) -> Written:
 
 
 def _attention(config: Config) -> Written:
-    return {"attention": attention(config, head_dim=config.size(_named(config, "head_dim")))}
+    """Files of the first models call the size of heads `attention_head_dim`."""
+    key = "head_dim" if "head_dim" in config.data or config["attention_head_dim"] is None else "attention_head_dim"
+    head_dim, kv_heads = config.size(key), config.size("num_key_value_heads")
+    agree(config, attention_head_dim=head_dim)
+    return {"attention": attention(config, head_dim=head_dim, kv_heads=kv_heads)}
 
 
 def _dense(config: Config, width: str, *, bias: bool) -> Written:

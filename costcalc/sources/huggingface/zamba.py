@@ -27,7 +27,8 @@ def read_zamba(config: Config) -> Written:
     agree(config, attention_hidden_size=2 * width)
     config.note("attn_layer_period", "attn_layer_offset")  # void beside a list of the layers
     kinds = kinds_of_layers(config, "layers_block_type", layers, (LINEAR, HYBRID)) or _by_period(config, layers)
-    core = attention(config, head_dim=head_dim, scale=(head_dim / 2) ** -0.5)
+    kv_heads, scale = config.size("num_key_value_heads"), (head_dim / 2) ** -0.5
+    core = attention(config, head_dim=head_dim, kv_heads=kv_heads, scale=scale)
     common: Written = {"norm": norm, "positions": NO_POSITIONS, "mixer": _mamba1(config)}
     shared = {
         "weights": "shared",
