@@ -20,7 +20,9 @@ Inputs = dict[str, torch.Tensor]
 
 BATCH, TOKENS, SOURCE = 2, 13, 11
 
-NORMS = ("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f", "ln_attn", "ln_mlp")
+NORMS = ("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f", "ln_attn", "ln_mlp", "norm_mlstm", "norm_ffn")
+ONE_IS_ADDED = ("gemma2", "gemma3_text", "qwen3_next", "recurrent_gemma")
+"""Classes that add 1 to a norm's weight, but for the gated norm of Qwen3-Next."""
 TABLES = (
     *(
         "embed_tokens",
@@ -31,9 +33,12 @@ TABLES = (
         "shared.weight",
         "word_embeddings",
         "tok_embeddings",
+        "backbone.embeddings",
     ),
     *("position_embeddings", "token_type_embeddings", "relative_attention_bias"),
 )
+COMPUTED = ("slope_rate", "query_decay", "key_decay", "diagonal_decay")
+"""Buffers of lightning attention, which follow from the config."""
 FACTORS = ("embed_scale", "layer_scalar", "correct_output_scale", "router.scale", "per_expert_scale")
 KEY_BIASES = ("self_attn.k_proj.bias", "encoder_attn.k_proj.bias", "attention.self.key.bias", "attention.key.bias")
 
@@ -77,7 +82,8 @@ def held(model: Any) -> Weights:
     """What a checkpoint of it holds: parameters, and buffers of numbers (BART's bias of logits)."""
     kept = model.state_dict()
     buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept and buffer.is_floating_point()}
-    return {**dict(model.named_parameters()), **buffers}
+    drawn = {name: buffer for name, buffer in buffers.items() if not name.endswith(COMPUTED)}
+    return {**dict(model.named_parameters()), **drawn}
 
 
 def read(config: Config, rng: np.random.Generator) -> Inputs:
@@ -110,7 +116,8 @@ def answer(model: Any, inputs: Inputs) -> torch.Tensor:
 def neutral(config: Config, name: str) -> float:
     """The value at which a parameter or buffer changes nothing: of a gain 1, or 0 where the class itself adds the 1."""
     gain = name.lower().endswith((*(f"{norm}.weight" for norm in NORMS), "layernorm_embedding.weight"))
-    return float(name.endswith(FACTORS) or (gain and config["model_type"] not in ("gemma2", "gemma3_text")))
+    is_added = config["model_type"] in ONE_IS_ADDED and not name.endswith("linear_attn.norm.weight")
+    return float(name.endswith(FACTORS) or (gain and not is_added))
 
 
 def cancels(config: Config, name: str) -> bool:
@@ -143,6 +150,8 @@ def drawn(config: Config, rng: np.random.Generator) -> Weights:
             spread /= math.sqrt(config["hidden_size"] / config["num_heads"])
         if "decoder.layers" in name and name.endswith("q_proj.weight") and config["model_type"] == "bart":
             spread *= 2.2  # its scores are small
+        if name.endswith("conv.in_proj.weight"):  # three of LFM2's projections are multiplied with each other
+            spread *= 0.6
         values = neutral(config, name) + spread * rng.standard_normal(tuple(parameter.shape))
         if name.endswith("q_norm.weight") and config["model_type"] in ("gemma3n_text", "gemma4_text"):
             values *= 0.5  # they do not divide scores by the root of a head's size either
