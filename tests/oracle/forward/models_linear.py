@@ -1,4 +1,4 @@
-"""The tiny models of linear attention, short convolutions and gated recurrences, some beside attention: as in models.py.
+"""The tiny models of linear attention, convolutions and gated recurrences, some beside attention: as in models.py.
 
 Two are as they are for the library's own caches: MiniMax asks the one of its first layer how long the text is, which a
 linear layer does not know, and xLSTM makes its states for keys and values of multiples of 64 numbers.
@@ -55,7 +55,8 @@ MODELS = {
         rms_norm_eps=0.05 logits_soft_cap=3.0 tie_word_embeddings=true
         rope_parameters={"rope_type":"default","rope_theta":30.0,"partial_rotary_factor":0.5}""",
         """rms_norm_eps=1e-6; attention_window_size=3; attention_window_size=5; logits_soft_cap=30.0;
-        hidden_activation="gelu"; rope_parameters={"rope_type":"default","rope_theta":1e4,"partial_rotary_factor":0.5}""",
+        hidden_activation="gelu";
+        rope_parameters={"rope_type":"default","rope_theta":1e4,"partial_rotary_factor":0.5}""",
     ),
     "xlstm": (  # matrix memories with exponential gates that are capped, capped logits
         "xLSTMForCausalLM",
