@@ -63,7 +63,7 @@ class LayerCache:
     layers: int
     tokens: int
     elements: int
-    state_elements: int
+    state_elements: int = 0
 
 
 def layer_caches(inventory: Inventory, workload: Workload) -> dict[str, LayerCache]:

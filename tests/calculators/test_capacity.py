@@ -103,6 +103,21 @@ def test_a_ledger_worked_out():
     assert left.source == LEDGER
 
 
+def test_states_are_part_of_a_conversation_and_no_blocks_of_tokens(small):
+    """A layer of Mamba keeps 110 inputs of 2 bytes and 66 numbers of 4; one of attention 40 bytes a token."""
+    mamba = {"kind": "mamba1", "d_inner": 22, "d_state": 3, "d_conv": 5, "dt_rank": 7}
+    hybrid = small(layers=[{"repeat": 2, "mixer": mamba}, {"attention": ATTENTION}])
+    state = 2 * (110 * 2 + 66 * 4)
+    for paging, tokens, way in ((None, 11, "architectural"), (Paging(), 16, "engine_reserved")):
+        found = capacity(hybrid, pool(100_000), 11, dtype="bf16", paging=paging)
+        assert (found.state.value, found.conversation.value) == (state, state + 40 * tokens)
+        assert found.state.name == f"{way}.state_bytes_per_conversation"
+        assert found.longest_context.value == (100_000 - state) // 40 // (16 if paging else 1) * (16 if paging else 1)
+    assert capacity(small(), pool(100_000), 11, dtype="bf16").state.value == 0
+    with pytest.raises(CostcalcError, match="recurrent layers hold states"):
+        pool_of_blocks(hybrid, 7, paging=Paging(), dtype="bf16")
+
+
 def test_the_working_of_a_capacity(small):
     found = capacity(small(), pool(10_000), 11, dtype="bf16")
     assert found.conversation.name == "architectural.bytes_per_conversation"

@@ -239,6 +239,27 @@ def test_what_layers_hold_where_they_differ(small):
     assert sum(each.elements for each in held.values()) == whole.elements
 
 
+MAMBA = {"kind": "mamba1", "d_inner": 22, "d_state": 3, "d_conv": 5, "dt_rank": 7}
+
+
+def test_what_layers_hold_that_have_a_state(small):
+    """3 sequences of 11 tokens: 2 layers of 110 inputs and 66 numbers, one of 20 a token, one of both."""
+    layers = [
+        {"name": "mamba", "repeat": 2, "mixer": MAMBA},
+        {"name": "attention", "attention": HEADS},
+        {"name": "both", "attention": {**HEADS, "window": 5}, "mixer_beside": MAMBA},
+    ]
+    held = layer_caches(small(layers=layers), Workload(batch=3, new_tokens=11))
+    assert held == {
+        "decoder.layers.mamba": LayerCache(layers=2, tokens=0, elements=3 * 352, state_elements=3 * 352),
+        "decoder.layers.attention": LayerCache(layers=1, tokens=11, elements=3 * 220),
+        "decoder.layers.both": LayerCache(layers=1, tokens=5, elements=3 * (100 + 176), state_elements=3 * 176),
+    }
+    whole = kv_cache(small(layers=layers), 11, batch=3)
+    assert sum(each.elements for each in held.values()) == whole.elements + whole.state_elements
+    assert sum(each.state_elements for each in held.values()) == whole.state_elements
+
+
 def test_layers_that_hold_the_same_are_not_told_apart(small):
     same = [{"attention": HEADS}, {"attention": HEADS, "feed_forward": {"d_ff": 37}}]
     assert layer_caches(small(layers=same), Workload(new_tokens=11)) == {}
