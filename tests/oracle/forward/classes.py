@@ -20,7 +20,10 @@ Inputs = dict[str, torch.Tensor]
 
 BATCH, TOKENS, SOURCE = 2, 13, 11
 
-NORMS = ("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f", "ln_attn", "ln_mlp", "norm_mlstm", "norm_ffn")
+NORMS = (
+    *("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f", "ln_attn", "ln_mlp", "norm_mlstm", "norm_ffn"),
+    *("ln1", "ln2", "ln_out", "pre_ln"),
+)
 ONE_IS_ADDED = ("gemma2", "gemma3_text", "qwen3_next", "recurrent_gemma")
 """Classes that add 1 to a norm's weight, but for the gated norm of Qwen3-Next."""
 TABLES = (
@@ -39,6 +42,14 @@ TABLES = (
 )
 COMPUTED = ("slope_rate", "query_decay", "key_decay", "diagonal_decay")
 """Buffers of lightning attention, which follow from the config."""
+CALMER = {
+    "jamba": {"mamba.out_proj": 0.2},
+    "mamba2": {"mixer.out_proj": 0.7},
+    "nemotron_h": {"mixer.out_proj": 0.3, "fc2_latent_proj": 0.06, "mixer.down_proj": 0.5, "shared_experts.down": 0.1},
+    "zamba": {"self_attn.q_proj": 0.6, "linear.weight": 0.5, "x_proj_weight": 0.3, "mamba.out_proj": 0.3},
+    "zamba2": {"self_attn.q_proj": 0.3, "q_adapter_list": 0.5, "linear.weight": 0.1, "mamba.out_proj": 0.7},
+}
+"""By type of model, parts that would do too much with numbers of the usual size, and what theirs are multiplied by."""
 FACTORS = ("embed_scale", "layer_scalar", "correct_output_scale", "router.scale", "per_expert_scale")
 KEY_BIASES = ("self_attn.k_proj.bias", "encoder_attn.k_proj.bias", "attention.self.key.bias", "attention.key.bias")
 
@@ -152,7 +163,10 @@ def drawn(config: Config, rng: np.random.Generator) -> Weights:
             spread *= 2.2  # its scores are small
         if name.endswith("conv.in_proj.weight"):  # three of LFM2's projections are multiplied with each other
             spread *= 0.6
-        values = neutral(config, name) + spread * rng.standard_normal(tuple(parameter.shape))
+        for part, factor in CALMER.get(config["model_type"], {}).items():
+            spread *= factor if part in name else 1
+        mean = 1.0 if name.endswith(".D") else neutral(config, name)  # what goes around a state space keeps it in range
+        values = mean + spread * rng.standard_normal(tuple(parameter.shape))
         if name.endswith("q_norm.weight") and config["model_type"] in ("gemma3n_text", "gemma4_text"):
             values *= 0.5  # they do not divide scores by the root of a head's size either
         weights[name] = torch.from_numpy((np.round(values * 256) / 256).astype(np.float32))

@@ -25,6 +25,7 @@ from unittest import mock
 
 import numpy as np
 import torch
+import transformers
 from classes import (
     SOURCE,
     TOKENS,
@@ -44,14 +45,18 @@ from classes import (
 from models import MODELS
 from models_around import MODELS as AROUND
 from models_by_layer import MODELS as BY_LAYER
+from models_linear import MODELS as LINEAR
+from models_ssm import MODELS as SSM
 
 HERE = Path(__file__).resolve().parent
 PREFILL = 7
 SHOWS, GELU_SHOWS = 1e-3, 1e-4
 """What a change moves at least, as a share of the largest logit; the two GELUs are never further apart than 5e-4."""
 
+LINEAR_LAYERS = ("linear_attention", "conv", "moe", "mlp")
+"""Kinds of layer in which nothing attends."""
 BOTH_WAYS = ("bert", "albert", "modernbert")
-ADJACENT = ("deepseek_v2", "deepseek_v3", "llama4_text", "cohere2")
+ADJACENT = ("deepseek_v2", "deepseek_v3", "llama4_text", "cohere2", "jamba", "zamba", "nemotron_h")
 """Classes in which rotation pairs neighbours, or does not ask `rotate_half`."""
 
 
@@ -63,15 +68,20 @@ def parsed(text: str) -> Config:
 def stepwise(model: Any, inputs: Inputs) -> torch.Tensor:
     """The logits of a prefill and then of one token at a time, with the library's own cache."""
     cache, logits, encoded = None, [], {}
-    for part in inputs["tokens"].split([PREFILL] + [1] * (TOKENS - PREFILL), dim=1):
+    if model.config.model_type == "recurrent_gemma":  # it makes one, too, but does not give it back
+        cache = transformers.DynamicCache(config=model.config)
+    # The class of RWKV takes a single token of two texts for two tokens.
+    step = 2 if model.config.model_type == "rwkv" else 1
+    for part in inputs["tokens"].split([PREFILL] + [step] * ((TOKENS - PREFILL) // step), dim=1):
         given = {**inputs, "tokens": part}
         if encoded:
             output = model(decoder_input_ids=part, cache=cache, use_cache=True, **encoded)
         else:
-            output = called(model, given, cache=cache, use_cache=True)
+            kept = "state" if model.config.model_type == "rwkv" else "cache"
+            output = called(model, given, use_cache=True, **{kept: cache})
         if "source" in inputs:
             encoded = {"encoder_outputs": (output.encoder_last_hidden_state,)}
-        cache = output.cache
+        cache = output.get("state", output.get("cache", cache))
         logits.append(output.logits)
     return torch.cat(logits, dim=1)
 
@@ -97,7 +107,7 @@ def changed(config: Config, weights: Weights, changes: str, inputs: Inputs) -> I
             yield f"another {name}", answer(model, inputs)
     for name, module in model.named_modules():
         if "Norm" in type(module).__name__:
-            with mock.patch.object(module, "forward", lambda x: x):
+            with mock.patch.object(module, "forward", lambda x, *gate: x):
                 yield f"no {name}", answer(model, inputs)
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         # One is a spare copy, the other adds the same to all scores of a query where no rotation tells keys apart.
@@ -110,6 +120,8 @@ def changed(config: Config, weights: Weights, changes: str, inputs: Inputs) -> I
 
 def attentions(model: Any, output: Any) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
     """Of each attention: a name, its weights (B, N, T, S), and which keys each query may see (T, S)."""
+    if model.config.model_type == "rwkv":  # what it calls so are outputs
+        return
     back = torch.arange(TOKENS)[:, None] - torch.arange(TOKENS)
     if "encoder_attentions" in output:
         for scores in output.encoder_attentions:
@@ -120,7 +132,11 @@ def attentions(model: Any, output: Any) -> Iterator[tuple[str, torch.Tensor, tor
             yield "cross", scores, torch.ones(TOKENS, SOURCE) > 0
         return
     named = getattr(model.config, "layer_types", None) or getattr(model.config, "attention_layers", None)
-    for kind, scores in zip(named or ["sliding_attention"] * len(output.attentions), output.attentions, strict=True):
+    given = output.get("attentions") or ()  # of MiniMax those of all layers, in linear ones the state
+    attend = [kind for kind in named or ["sliding_attention"] * len(given) if kind not in LINEAR_LAYERS]
+    for kind, scores in zip(named if named and len(named) == len(given) else attend, given, strict=True):
+        if kind in LINEAR_LAYERS:
+            continue
         sizes = {"sliding_attention": "sliding_window", "local": "window_size"}
         window = getattr(model.config, sizes[kind], None) if kind in sizes else None
         if kind == "chunked_attention":
@@ -154,7 +170,7 @@ def check_inside(model: Any, inputs: Inputs) -> str:
 
 def record(name: str) -> None:
     """Check one model, print what was measured, write its file."""
-    kind, keys, changes = (MODELS | BY_LAYER | AROUND)[name]
+    kind, keys, changes = (MODELS | BY_LAYER | AROUND | LINEAR | SSM)[name]
     config: Config = {"architectures": [kind], **parsed(keys)}
     rng = np.random.default_rng(list(name.encode()))
     inputs = read(config, rng)
@@ -184,7 +200,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     torch.set_grad_enabled(False)
     torch.set_num_threads(1)
-    for name in sys.argv[1:] or [*MODELS, *BY_LAYER, *AROUND]:
+    for name in sys.argv[1:] or [*MODELS, *BY_LAYER, *AROUND, *LINEAR, *SSM]:
         record(name)
 
 
