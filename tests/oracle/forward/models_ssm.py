@@ -64,10 +64,10 @@ MODELS = {
         norm_topk_prob=true routed_scaling_factor=1.5 tie_word_embeddings=false""",
         """layer_norm_epsilon=1e-6; num_experts_per_tok=3; norm_topk_prob=false; routed_scaling_factor=2.5""",
     ),
-    "rwkv": (  # time and channel mixing, wider inside
+    "rwkv": (  # time and channel mixing; the last norm has an eps of 1e-5 whatever the config says
         "RwkvForCausalLM",
         """model_type="rwkv" vocab_size=61 context_length=17 hidden_size=22 intermediate_size=31
-        num_hidden_layers=3 layer_norm_epsilon=0.01 rescale_every=0 tie_word_embeddings=false""",
-        """layer_norm_epsilon=1e-6""",
+        num_hidden_layers=3 layer_norm_epsilon=1e-5 rescale_every=0 tie_word_embeddings=false""",
+        """layer_norm_epsilon=0.01""",
     ),
 }
