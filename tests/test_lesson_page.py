@@ -14,7 +14,7 @@ import costcalc.reference
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "lesson.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 CODE = [code for code, _ in BLOCKS]
-WEIGHTS, SCALING, POSITIONS, COSTS, FURTHER, HEADS, WHOLE, WAYS, PAIR = [text for _, text in BLOCKS]
+WEIGHTS, SCALING, POSITIONS, COSTS, FURTHER, HEADS, WHOLE, WAYS, PAIR, LONG, PIECES = [text for _, text in BLOCKS]
 NUMBER = r"\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?"
 
 # What the lesson prints, copied.
@@ -197,3 +197,30 @@ def test_an_encoder_runs_once() -> None:
         flops = 2 * (token + (source if step == 0 else 0) + core)
         assert whole(line) == [flops, flops]
         assert line.endswith(f"{{'kv': {6 * 2 * 512 * (step + 1)}, 'cross': {6 * 2 * 512 * 11}}} numbers held")
+
+
+def test_what_recurrent_layers_hold_and_cost_at_long_contexts():
+    """MiB in bf16: 2·32·4,096·S numbers; Jamba 4 layers of 2·1,024·S beside a state; Mamba 64·5,120·(4·2 + 16·4) B."""
+    lines = [line.split() for line in LONG.splitlines()]
+    mib = 2**20
+    state = 28 * 8192 * (4 * 2 + 16 * 4) / mib
+    held = {
+        "llama-2-7b": lambda s: 2 * 2 * 32 * 4096 * s / mib,
+        "jamba-v0.1": lambda s: 2 * 2 * 4 * 1024 * s / mib + state,
+        "mamba-2.8b": lambda s: 64 * 5120 * (4 * 2 + 16 * 4) / mib,
+    }
+    for name, tokens, _, said, *_ in lines:
+        assert said == f"{held[name](int(tokens.replace(',', ''))):,.1f}"
+    constant = {name: line[5] for name, *line in lines}
+    assert constant == {"llama-2-7b": "0.0", "jamba-v0.1": f"{state:.1f}", "mamba-2.8b": "22.5"}
+    steps = {(line[0], line[1]): float(line[-2]) for line in lines}
+    assert steps["mamba-2.8b", "4,096"] == steps["mamba-2.8b", "262,144"]
+    assert steps["llama-2-7b", "262,144"] > 9 * steps["llama-2-7b", "4,096"]
+
+
+def test_a_text_in_pieces_leaves_the_same_state():
+    """24 layers of 1,536 channels hold 16 numbers of state and 4 inputs each."""
+    *runs, last = PIECES.splitlines()
+    assert [line.split(": ")[0] for line in runs] == ["1 pieces", "2 pieces", "7 pieces"]
+    assert all("(1, 1536, 16), 0.000000 from" in line for line in runs)
+    assert whole(last) == [24 * 1536 * 20] * 2

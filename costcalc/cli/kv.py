@@ -34,7 +34,7 @@ from costcalc.cli.options import (
     Output,
     Version,
 )
-from costcalc.cli.recurrent import state_row, states_note
+from costcalc.cli.recurrent import cache_rows, states_note
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError
 from costcalc.inventory import Inventory, Workload
@@ -172,7 +172,7 @@ def _sheet(each: Held) -> dict[str, Cell]:
         "context": Quantity(each.context, "tokens"),
         **({"encoder tokens": Quantity(each.memory_tokens, "tokens")} if each.memory_tokens else {}),
         "cache": Quantity(cache.bytes, "bytes"),
-        **state_row(cache.state_bytes),
+        **cache_rows(cache),
         "next token adds": Quantity(cache.bytes_per_token, "bytes"),
         "keys and values": Quantity(cache.elements, "elements"),
     }

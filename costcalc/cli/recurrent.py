@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 SCANS = "  of which scans"
 """The row of what is modelled, below the whole of it."""
-STATE = "  of which constant state"
-"""The row of what stays as it is, below the bytes of a cache."""
+GROWS, STATE = "  of which keys and values", "  of which constant state"
+"""The rows of what grows and of what stays as it is, below the bytes of a cache."""
 
 
 def scan_row(counted: Flops) -> dict[str, Quantity]:
@@ -25,6 +25,13 @@ def scan_row(counted: Flops) -> dict[str, Quantity]:
 def state_row(state_bytes: int | None) -> dict[str, Quantity]:
     """Where something of constant size is held, a row of it."""
     return {STATE: Quantity(state_bytes, "bytes")} if state_bytes else {}
+
+
+def cache_rows(cache: KVCache) -> dict[str, Quantity]:
+    """Where something of constant size is held, rows of all else and of it."""
+    if not cache.bytes or not cache.state_bytes:
+        return {}
+    return {GROWS: Quantity(cache.bytes - cache.state_bytes, "bytes"), **state_row(cache.state_bytes)}
 
 
 def modelled(labels: tuple[str, ...], *counted: Flops | None) -> dict[str, str]:

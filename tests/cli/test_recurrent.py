@@ -61,6 +61,7 @@ def test_the_state_stands_apart_in_kv(fine, hybrid):
     assert data["kv_cache_bytes"] == 2 * 220 + STATE_BYTES
     assert data["kv_bytes_per_token"] == 40
     rows = rows_of(fine("kv", hybrid, "--format", "csv"))["KV cache"]
+    assert rows["of which keys and values"] == ("440", "exact")
     assert rows["of which constant state"] == (str(STATE_BYTES), "exact")
     assert rows["constant state"] == ("352", "exact")
 
