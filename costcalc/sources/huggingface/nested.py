@@ -55,13 +55,15 @@ WRAPPERS = {
     "mistral3": Wrapper("mistral", ("Mistral3ForConditionalGeneration",)),
     "qwen2_5_vl": Wrapper("qwen2_5_vl_text", ("Qwen2_5_VLForConditionalGeneration",), may_be_flat=True),
     "qwen2_vl": Wrapper("qwen2_vl_text", ("Qwen2VLForConditionalGeneration",), may_be_flat=True),
+    "qwen3_5": Wrapper("qwen3_5_text", ("Qwen3_5ForConditionalGeneration",)),
+    "qwen3_5_moe": Wrapper("qwen3_5_moe_text", ("Qwen3_5MoeForConditionalGeneration",)),
     "qwen3_vl": Wrapper("qwen3_vl_text", ("Qwen3VLForConditionalGeneration",)),
     "qwen3_vl_moe": Wrapper("qwen3_vl_moe_text", ("Qwen3VLMoeForConditionalGeneration",)),
 }
 
 OF_OTHER_PARTS = """
     adapter_layer_norm_eps alignment_intermediate_size downsample_factor
-    ignore_index media_placeholder_token_id projection_hidden_size projection_layer_norm_eps
+    ignore_index language_model_only media_placeholder_token_id projection_hidden_size projection_layer_norm_eps
     use_unified_vision_chunk video_placeholder
     audio_soft_tokens_per_image
     audio_token_id audio_token_index boa_token_id boa_token_index boi_token_id boi_token_index eoa_token_id
