@@ -721,7 +721,7 @@ def test_a_typo_names_the_nearest_key(refusal):
         ("qwen", "the model_type 'qwen' is not read", "nearest: qwen"),
         ("gemma22", "the model_type 'gemma22' is not read", "nearest: gemma2"),
         ("LLAMA", "the model_type 'LLAMA' is not read", "nearest: llama, llama4; "),
-        ("rwkv", "the model_type 'rwkv' is not read", " are known, such as bert, bart, gpt2, "),
+        ("s4d", "the model_type 's4d' is not read", " are known, such as bert, bart, gpt2, "),
         ("", "the model_type '' is not read", " are known, such as "),
         (None, "no `model_type`", 'add "model_type", such as bert, bart, gpt2, '),
         (7, "the model_type 7 is not read", " are known, such as "),
