@@ -21,9 +21,7 @@ LONG_CONTEXT = 16_384
 
 def read_zamba(config: Config) -> Written:
     """One shared block: by `layers_block_type`, or else in one layer of each period from the fourth layer on."""
-    layers, norm, width = layer_count(config), rms_norm(config), config.size("hidden_size")
-    heads = config.size("num_attention_heads")
-    head_dim = config.size_or_none("attention_head_dim") or max(2 * width // heads, 1)
+    layers, norm, width, head_dim = layer_count(config), rms_norm(config), config.size("hidden_size"), _head_dim(config)
     agree(config, attention_hidden_size=2 * width)
     config.note("attn_layer_period", "attn_layer_offset")  # void beside a list of the layers
     kinds = kinds_of_layers(config, "layers_block_type", layers, (LINEAR, HYBRID)) or _by_period(config, layers)
@@ -113,17 +111,18 @@ def _positions(config: Config) -> Written:
 
 
 def _head_dim(config: Config) -> int:
-    return max(2 * config.size("hidden_size") // config.size("num_attention_heads"), 1)
+    """Heads of twice the width together, unless it is written."""
+    derived = max(2 * config.size("hidden_size") // config.size("num_attention_heads"), 1)
+    return config.size_or_none("attention_head_dim") or derived
 
 
 def _shared_block(config: Config) -> Written:
-    """Heads of twice the width; a null `intermediate_size` is four times the width."""
+    """A null `intermediate_size` is four times the width."""
     width, heads, head_dim = config.size("hidden_size"), config.size("num_attention_heads"), _head_dim(config)
     inner = config.size_or_none("intermediate_size") or 4 * width
     agree(
         config,
         attention_hidden_size=2 * width,
-        attention_head_dim=head_dim,
         kv_channels=width // heads,
         num_query_groups=heads,
         ffn_hidden_size=inner,
@@ -131,7 +130,7 @@ def _shared_block(config: Config) -> Written:
     rank_of_adapters, adapts = config.size("adapter_rank"), config.flag("use_shared_attention_adapter")
     core = attention(config, head_dim=head_dim, scale=(head_dim / 2) ** -0.5)
     if adapts and (core["kv_heads"] not in (None, heads) or heads * head_dim != 2 * width):
-        what = f"adapters give {2 * width} queries, keys and values, but the heads do not"
+        what = f"adapters give {2 * width} numbers for queries, keys and values, but the heads have others"
         raise config.refusal(what, "change `num_key_value_heads`", "use_shared_attention_adapter")
     network = {
         "kind": "gated",
