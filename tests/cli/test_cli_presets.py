@@ -45,8 +45,9 @@ def test_each_names_its_source_and_context(presets):
         assert preset["source"]
         assert preset["context_length"] is None or preset["context_length"] >= 512, name
     assert {name for name in presets if presets[name]["context_length"] is None} == {
-        "transformer-base",
-        "transformer-big",
+        *("transformer-base", "transformer-big"),
+        *("mamba-130m", "mamba-2.8b", "mamba2-2.7b", "falcon-mamba-7b", "xlstm-7b"),  # of states alone: no length
+        "recurrentgemma-2b",  # and a window
     }
 
 

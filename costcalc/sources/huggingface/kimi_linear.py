@@ -123,16 +123,12 @@ def _inner(config: Config) -> Written:
 
 
 def _size(config: Config, inner: Written, name: str) -> int:
-    """A size of the linear layers: in `linear_attn_config`, or else beside it; where both are written, the same."""
-    key = INNER_SIZES[name]
-    beside = config.size(key)
-    if name not in inner:
-        return beside
-    value = inner[name]
-    if type(value) is not int or value < 1 or (key in config.data and value != beside):
-        what = f"`{name}` of `{INNER}` must be a whole number of at least 1"
-        what = f"{what}, got {shown(value)}" if key not in config.data else f"`{key}` and `{name}` disagree"
-        raise config.refusal(what, "keep one of the two" if key in config.data else "write 128", INNER, name)
+    """A size of the linear layers: in `linear_attn_config`, which wins, or else beside it."""
+    beside = config.size(INNER_SIZES[name])
+    value = inner.get(name, beside)
+    if type(value) is not int or value < 1:
+        what = f"`{name}` of `{INNER}` must be a whole number of at least 1, got {shown(value)}"
+        raise config.refusal(what, f'write "{name}": {beside}', INNER, name)
     return value
 
 

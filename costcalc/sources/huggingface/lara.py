@@ -26,6 +26,7 @@ def read_lara_mini(config: Config) -> Written:
     """`PATTERN` where `layer_types` is null. An expert for all tokens, without a gate. `attention_bias` is on the
     output as well.
     """
+    config.note("intermediate_size")  # of the class that it was made of: no layer is dense
     layers, norm, head_dim, bias = layer_count(config), rms_norm(config), config.size("head_dim"), _bias(config)
     types = config.layer_types(layers, (LINEAR, SLIDING, FULL))
     types = types or [PATTERN[layer % len(PATTERN)] for layer in range(layers)]

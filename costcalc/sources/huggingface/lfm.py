@@ -104,7 +104,7 @@ def _read(
     **core: Any,
 ) -> Written:
     """A convolution or an attention in each layer, and QK-norm per head in the latter."""
-    config.values[TIE] = _tied(config)
+    config.values[TIE] = _older(config, "tie_embedding", TIE)
     norm: Written = {"kind": "rmsnorm", "eps": config.number("norm_eps")}
     names = NAMES_OF_THREE if SLIDING in types else NAMES
     head_dim = config.size("head_dim") if "head_dim" in config.defaults else free_head_dim(config)
@@ -136,18 +136,10 @@ def _positions(config: Config, head_dim: int) -> dict[str, Written]:
     return {FULL: of_all, SLIDING: rotations(config, head_dim, theta=1e4, part=1.0, word=SLIDING)}
 
 
-def _tied(config: Config) -> Any:
-    """The older key wins where it is written; where both are, they agree."""
-    return _older(config, "tie_embedding", TIE)
-
-
 def _older(config: Config, old: str, new: str) -> Any:
+    """The value under an older key, which wins where it is written, or else under the class's own."""
     config.note(old, new)
-    if old not in config.data:
-        return config.values[new]
-    if new in config.data and config.data[new] != config.data[old]:
-        raise config.refusal(f"`{old}` and `{new}` disagree", "keep one of the two", old)
-    return config.data[old]
+    return config.data[old] if old in config.data else config.values[new]
 
 
 def _gated(width: int) -> Written:
