@@ -30,9 +30,5 @@ MIXERS: dict[str, Callable[..., Array]] = {
 
 
 def mixer(fields: Fields, x: Array, at: Scope, *, sight: Sight, norm_of: Fields) -> Array:
-    """The mixer of a kind. norm_of: the layer's norm, whose eps its own norms have too, but where it has another one.
-
-    (B, T, D) -> (B, T, D).
-    """
-    eps = fields.get("norm_eps") or norm_of["eps"]
-    return of_kind(MIXERS, fields["kind"], "mixer")(fields, x, at, sight=sight, eps=eps)
+    """The mixer of a kind. norm_of: the layer's norm, whose eps its own norms have too. (B, T, D) -> (B, T, D)."""
+    return of_kind(MIXERS, fields["kind"], "mixer")(fields, x, at, sight=sight, eps=norm_of["eps"])

@@ -235,6 +235,9 @@ def latent_cases():
         yield f"latent {norm}", latent({**LATENT, "q_rank": 17, "norm": NORMS[norm]})
     yield "latent, one head", latent({**LATENT, "heads": 1})
     yield "latent, scaled and capped", latent({**LATENT, "scale": 0.3, "softcap": 2.0})
+    for activation in ACTIVATIONS:
+        yield f"latent gate {activation}", latent({**LATENT, "output_gate": "per_head", "gate_activation": activation})
+    yield "latent gate per channel", latent({**LATENT, "output_gate": "per_channel", "q_rank": 17})
     yield "latent encoder", encoder(layer={"attention": LATENT}, positions="rope")
     yield "latent pair", pair(layer={"attention": LATENT}, positions="rope")
     layers = [{"attention": LATENT}, {"attention": {**CORE, "window": 5}}]
@@ -335,8 +338,86 @@ def around_cases():
     yield "further, of states", small(altup=STATES, per_layer_input=OWN, multi_token=module)
 
 
+MIXERS = {
+    "mamba1": {"d_inner": 14, "d_state": 3, "dt_rank": 5},
+    "mamba2": {"heads": 6, "head_dim": 5, "d_state": 7, "groups": 3, "chunk": 4},
+    "gated_delta": {"heads": 6, "key_dim": 5, "value_dim": 7, "chunk": 4},
+    "lightning": {"heads": 3, "head_dim": 5, "chunk": 4},
+    "short_conv": {},
+    "rg_lru": {"width": 15, "heads": 3},
+    "rwkv": {"width": 17},
+    "mlstm": {"heads": 3, "qk_dim": 5, "v_dim": 7},
+}
+"""A small mixer of each kind; chunks end within each text."""
+OF_MIXERS = {
+    "mamba1": (
+        {"heads": 2, "inner_norms": True, "bias": True, "d_conv": 3},
+        {"inner_norms": "without_gain", "conv_bias": False},
+    ),
+    "mamba2": (
+        {"bias": True, "out_bias": True, "conv_bias": False, "groups": 1, "d_conv": 3},
+        {"norm_before_gate": True},
+        {"gated_norm": False},
+    ),
+    "gated_delta": (
+        {"key_heads": 2, "conv_bias": True, "d_conv": 3, "double_beta": True, "gate_activation": "sigmoid"},
+        {"decay": "per_channel", "decay_rank": 3, "gate_rank": 2, "decay_floor": -5.0},
+        {"decay": "per_channel"},
+    ),
+    "short_conv": ({"bias": True, "d_conv": 4},),
+    "rg_lru": ({"d_conv": 3},),
+    "mlstm": ({"bias": True, "gate_softcap": 3.0},),
+}
+"""Other choices of each kind."""
+CHOSEN = ("mamba1", "mamba2", "gated_delta", "lightning", "rg_lru")
+"""Kinds that have an activation to choose."""
+
+
+def recurrent_cases():
+    """(name, written form) of mixers, alone, beside attention and with blocks that layers share."""
+    for kind, sizes in MIXERS.items():
+        of_kind = {"kind": kind, **sizes}
+        yield f"mixer {kind}", small(attention=None, layer={"mixer": of_kind})
+        for number, more in enumerate(OF_MIXERS.get(kind, ())):
+            yield f"mixer {kind} {number}", small(attention=None, layer={"mixer": {**of_kind, **more}})
+        for dtype in ("bf16", "fp16") if kind != "short_conv" else ():
+            yield f"mixer {kind} {dtype}", small(attention=None, layer={"mixer": {**of_kind, "state_dtype": dtype}})
+        for activation in ACTIVATIONS if kind in CHOSEN else ():
+            some = {**of_kind, "activation": activation}
+            yield f"mixer {kind} {activation}", small(attention=None, layer={"mixer": some})
+        yield f"mixer {kind} beside", small(layer={"mixer_beside": of_kind, "residual_scale": 0.3}, norm="layernorm")
+        for norms in ("post", "output", "sandwich"):
+            yield f"mixer {kind} {norms}", small(attention=None, layer={"mixer": of_kind, "norms": norms})
+    channel = {"kind": "rwkv_channel", "d_ff": 37}
+    yield (
+        "mixing of channels",
+        small(attention=None, layer={"mixer": {"kind": "rwkv", "width": 17}, "feed_forward": channel}),
+    )
+    yield "mixing of channels only", small(attention=None, layer={"feed_forward": channel}, norm="layernorm")
+    inside = ({}, {"latent_bias": True, "shared": {"d_ff": 41}})
+    for more in inside:
+        yield f"experts on few numbers {more}", mixed(latent_dim=7, **more)
+    one = {"attention": {"heads": 2, "head_dim": 13}, "feed_forward": {"kind": "gated", "d_ff": 37}}
+    adapted = {**one, "attention_adapter_rank": 3, "feed_forward_adapter_rank": 5}
+    of_two = {"mixer": {"kind": "mamba2", **MIXERS["mamba2"]}}
+    for name, block in {"shared block": one, "shared block with adapters": adapted}.items():
+        layers = [
+            {
+                "repeat": 2,
+                "pattern": [{"name": "hybrid", **of_two, "shared_block": block}, {"name": "plain", **of_two}],
+            },
+            {"name": "other", **of_two, "shared_block": {**block, "weights": "others"}},
+        ]
+        yield name, small(layers=layers, positions="rope")
+    dense = {**one, "feed_forward": {"d_ff": 37, "bias": True}}
+    yield "shared block, dense", small(layers=[{"repeat": 3, **of_two, "shared_block": dense}], norm="layernorm")
+    layers = [{"mixer": {"kind": kind, **sizes}, "feed_forward": {"d_ff": 37}} for kind, sizes in MIXERS.items()]
+    yield "mixers of all kinds", small(layers=[*layers, {"attention": CORE}])
+
+
 def cases():
     """(name, written form) of every case."""
+    yield from recurrent_cases()
     yield from encoder_cases()
     yield from pair_cases()
     yield from asking_cases()
@@ -487,12 +568,13 @@ def check_recorded(arch, workload, tape):
     assert flops == costcalc.flops(arch, workload).forward
     context, memory = workload.past_tokens + workload.new_tokens, workload.memory_tokens
     cache = costcalc.kv_cache(arch, context, batch=workload.batch, memory_tokens=memory)
-    assert cached == (cache.elements or 0) + (cache.cross_elements or 0)
     kinds = {kind: sum(tape.cached[path] for path in tape.cached if tape.cached_kinds[path] == kind) for kind in CACHES}
-    assert kinds == {"kv": cache.elements or 0, "cross": cache.cross_elements or 0}
+    held = (cache.elements, cache.cross_elements, cache.state_elements)
+    assert kinds == dict(zip(CACHES, (elements or 0 for elements in held), strict=True))
+    assert cached == sum(kinds.values())
 
 
-CACHES = ("kv", "cross")
+CACHES = ("kv", "cross", "state")
 
 
 @pytest.mark.parametrize("form", ["expanded", "absorbed"])
@@ -502,6 +584,18 @@ def test_both_forms_of_latent_attention_are_stated(case, form):
     workloads = [replace(workload, latent=form) for workload in phases(arch)]
     for workload, tape in zip(workloads, passed(arch.model_dump(), *workloads), strict=True):
         check_recorded(arch, workload, tape)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if re.match("mixer (mamba2|gated_delta|lightning)", case)])
+def test_both_forms_of_scans_are_stated(case):
+    """Eleven tokens, and five after twelve; a decode step is not chunked."""
+    arch, request = model(case), Request()
+    for workload in PHASES:
+        new = TEXT[: workload.batch, request.past : request.past + workload.new_tokens]
+        tape = Tape(ARENA)
+        forward(arch.model_dump(), new, tape=tape, request=request, logits=workload.logits, chunked=True)
+        told = arch.inventory if workload == DECODE else arch.inventory.chunked
+        assert compare(told, workload, tape, phase="phase")[1] == []
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 5, 7, 11, 12, 1009])
@@ -593,8 +687,10 @@ REMARKS = {
     ("Architecture", "context_length"),
     ("Architecture", "not_counted"),
     ("Mixture", "dispatch"),
+    ("SharedBlock", "weights"),
+    *((owner, "state_dtype") for owner in ("Mamba1", "Mamba2", "GatedDelta", "Lightning", "RGLRU", "RWKV", "MLSTM")),
 }
-"""Fields that only tell a reader something, or how kernels are called."""
+"""Fields that only tell a reader something, how kernels are called, how states are stored, what is equal."""
 NUMBER, WORD = "a number", "a word"
 
 
@@ -684,12 +780,17 @@ def everything_offered():
     return offered(Architecture)
 
 
+SCANS = ("mixer mamba2", "mixer gated_delta", "mixer lightning")
+
+
 def unread(some=CASES):
     """(class, field) of every field that no pass of these cases reads."""
     read = set()
     for case in some:
         fields, start = Noted(model(case), read), phases(model(case))[0]
-        forward(fields, TEXT[: start.batch, :2], tape=Tape(ARENA), **given(model(case).model_dump(), start))
+        for chunked in (False, True) if case in SCANS else (False,):
+            more = given(model(case).model_dump(), start)
+            forward(fields, TEXT[: start.batch, :2], tape=Tape(ARENA), chunked=chunked, **more)
     return ({(owner, field) for owner, field, _ in everything_offered()} | REMARKS) - read
 
 
@@ -730,6 +831,13 @@ ALL = {
     "EachHeadNorm": ("each_head layer", r".*\.[qk]_norm(_bias)?", True),
     "Latent": ("latent 17 True rope", r"decoder\.layers\.\d\.attention\..*", True),
     "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
+    **{
+        owner: (f"mixer {kind}", r"decoder\.layers\.\d\.mixer\..*", True)
+        for owner, kind in zip(
+            ("Mamba1", "Mamba2", "GatedDelta", "Lightning", "ShortConv", "RGLRU", "RWKV", "MLSTM"), MIXERS, strict=True
+        )
+    },
+    "RWKVChannel": ("mixing of channels", r"decoder\.layers\.\d\.feed_forward\..*", True),
     "NoPositions": ("no positions", r".*(position|rope|rotary|sinus).*", False),
     "LearnedPositions": ("learned", r"decoder\.positions", True),
     "SinusoidalPositions": ("sinusoidal frozen", r"decoder\.positions", True),
