@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from costcalc.architecture.attention import Attention, GroupedQuery, Latent
+from costcalc.architecture.affine import affine_records
+from costcalc.architecture.attention import Attention, Convolved, GroupedQuery, Latent
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.feed_forward import FeedForward, Mixture, RWKVChannel
@@ -25,7 +26,7 @@ SUBLAYERS = ("attention", "mixer", "cross_attention", "feed_forward")
 def is_recurrent(block: Block) -> bool:
     """Whether something of this layer goes on from token to token, other than keys and values."""
     mixes = block.mixer is not None or block.mixer_beside is not None
-    return mixes or isinstance(block.feed_forward, RWKVChannel)
+    return mixes or isinstance(block.feed_forward, RWKVChannel) or isinstance(block.attention, Convolved)
 
 
 class Block(Component):
@@ -38,10 +39,12 @@ class Block(Component):
     attention_norm: false where the norm before the attention is left out (ModernBERT's first layer, below which the
         embeddings have just been normalised). share_weights: all layers of this entry, in every turn of its pattern,
         have one set of weights (ALBERT); another entry has its own. residual_scale: what each sublayer's output is
-        multiplied by before it is added (Granite); it changes no count. augmented_residual: beside the attention
-        (Gemma-3n). feed_forward_beside: a second network that reads the same residual stream, with norms of its own
-        before and on its output; the first one's output has one more, and then the output norm takes their sum
-        (Gemma-4). layer_scale: one number that the layer's result is multiplied by, which a checkpoint holds (Gemma-4).
+        multiplied by before it is added (Granite); it changes no count. residual_affine: what is added and what it is
+        added to are each shifted and scaled first, channel by channel, behind every sublayer (ZAYA1).
+        augmented_residual: beside the attention (Gemma-3n). feed_forward_beside: a second network that reads the same
+        residual stream, with norms of its own before and on its output; the first one's output has one more, and then
+        the output norm takes their sum (Gemma-4). layer_scale: one number that the layer's result is multiplied by,
+        which a checkpoint holds (Gemma-4).
     mixer: recurrent, in place of an attention. mixer_beside: recurrent, beside the attention, of which it reads what
     that reads (Falcon-H1). shared_block: attention and a network whose weights other layers share, and whose result the
     mixer reads beside the residual stream (Zamba).
@@ -62,6 +65,7 @@ class Block(Component):
     attention_norm: Flag = True
     share_weights: Flag = False
     residual_scale: PositiveFloat = 1.0
+    residual_affine: Flag = False
     augmented_residual: AugmentedResidual | None = None
     feed_forward_beside: FeedForward | None = None
     layer_scale: Annotated[Literal[False, "buffer"], BeforeValidator(no_number)] = False
@@ -100,6 +104,7 @@ class Block(Component):
         yield self.attention_norm or has_left_out, "`attention_norm: false` needs an attention, and `norms: pre`"
         yield not self.parallel or has_both, "`parallel` needs both `attention` and `feed_forward`"
         yield not self.parallel or self.norms == "pre", "`parallel` goes with `norms: pre`, not with {norms}"
+        yield not (self.parallel and self.residual_affine), "`residual_affine` is for sublayers one after another"
         if self.attention is not None and isinstance(self.positions, RotaryPositions):
             rotary_dim, head_dim = self.positions.rotary_dim, self.attention.rotated(d_model)
             if rotary_dim is not None:
@@ -173,6 +178,9 @@ class Block(Component):
                 yield from self.mixer_beside.records(at.under("mixer_beside"), d_model, stream)
             if self.norms == "sandwich":
                 yield from self.norm.records(at, f"{name}_output_norm", width)
+            if self.residual_affine:
+                yield from affine_records(at, f"{name}_residual", d_model)
+                yield from affine_records(at, f"{name}_output", d_model)
             if name == "attention" and self.augmented_residual is not None:
                 yield from self.augmented_residual.records(at, d_model, stream, self.norm)
         if self.feed_forward_beside is not None:

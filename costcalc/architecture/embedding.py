@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from costcalc.architecture.affine import affine_records
 from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
@@ -19,7 +20,8 @@ class Embedding(Component):
     project: "before" positions, token types and the norm, which then have d_model (OPT); "after" them, when they have
     the table's width (ALBERT, ELECTRA). scale: what looked-up rows are multiplied by (sqrt(d_model) in Gemma); it
     changes no count. token_types: rows of a table that tells the parts of a text apart (BERT, arXiv 1810.04805). norm:
-    a norm of the sum of all these, at the bottom of each stack.
+    a norm of the sum of all these, at the bottom of each stack. affine: what enters the first layer is shifted and
+    scaled, channel by channel (ZAYA1).
     """
 
     width: Size | None = None
@@ -28,6 +30,7 @@ class Embedding(Component):
     scale: PositiveFloat = 1.0
     token_types: Size | None = None
     norm: Norm | None = None
+    affine: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Only a projection can have a bias, and stand before or after something."""
@@ -63,6 +66,8 @@ class Embedding(Component):
             yield from self.norm.records(at, "embedding_norm", added)
         if self.project == "after":
             yield from self._projection(at, d_model, stream)
+        if self.affine:
+            yield from affine_records(at, "embedding", d_model)
 
     def _projection(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         if self.width is not None:

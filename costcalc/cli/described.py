@@ -68,7 +68,8 @@ def _norms(stack: Stack, groups: list[Group]) -> str:
     def placement(group: Group) -> str:
         block = group.block
         placed = f"parallel, {block.parallel.replace('_', ' ')}" if block.parallel else block.norms
-        return f"{block.norm.kind}, {placed}{'' if block.attention_norm else ', none before attention'}"
+        shifted = ", residual shifted and scaled" if block.residual_affine else ""
+        return f"{block.norm.kind}, {placed}{'' if block.attention_norm else ', none before attention'}{shifted}"
 
     final = f", final{f' {stack.norm.kind}' if len({g.block.norm.kind for g in groups}) > 1 else ''}"
     return _by_layers((placement(group), group) for group in groups) + (final if stack.has_final_norm else "")
@@ -115,6 +116,8 @@ def _embedding(model: Architecture) -> str | None:
         parts.append(several(made.token_types, "token type"))
     if made.norm is not None:
         parts.append(f"normed ({made.norm.kind})")
+    if made.affine:
+        parts.append("shifted and scaled")
     if len(model.stacks) > 1:
         own = f"{model.encoder_vocab_size or model.vocab_size:,} rows of the encoder's own"
         parts.append("one table for both stacks" if model.share_embeddings else own)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from costcalc.reference.affine import affine
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.augmented_residual import augmented
+from costcalc.reference.convolved import convolved_attention
 from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
@@ -22,35 +24,43 @@ Sublayer = Callable[[Array], Array]
 """(B, T, D) -> (B, T, D)."""
 Normed = Callable[[Array, str], Array]
 """The layer's norm of an array, with the gain of this name."""
+Join = Callable[[Array, Array, str], Array]
+"""The residual stream behind a sublayer of this name: of the stream before it, and what the sublayer gives."""
 
-ATTENTION = {"grouped_query": grouped_query, "latent": latent}
+ATTENTION = {"grouped_query": grouped_query, "latent": latent, "convolved": convolved_attention}
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 
 
-def pre(x: Array, sublayer: Sublayer, normed: Normed, name: str, scale: float = 1.0) -> Array:
-    """x + scale · sublayer(norm(x)) (arXiv 2002.04745, figure 1b)."""
-    return x + scale * sublayer(normed(x, f"{name}_norm"))
+def plain_sum(x: Array, y: Array, name: str) -> Array:
+    """x + y. (B, T, D) each."""
+    del name
+    return x + y
 
 
-def bare(x: Array, sublayer: Sublayer, normed: Normed, name: str, scale: float = 1.0) -> Array:
-    """x + scale · sublayer(x), where what comes in has just been normed (ModernBERT's first layer, 2412.13663)."""
-    del normed, name
-    return x + scale * sublayer(x)
+def pre(x: Array, sublayer: Sublayer, normed: Normed, name: str, join: Join = plain_sum) -> Array:
+    """x + sublayer(norm(x)) (arXiv 2002.04745, figure 1b)."""
+    return join(x, sublayer(normed(x, f"{name}_norm")), name)
 
 
-def post(x: Array, sublayer: Sublayer, normed: Normed, name: str, scale: float = 1.0) -> Array:
-    """norm(x + scale · sublayer(x)) (arXiv 1706.03762, section 3.1)."""
-    return normed(x + scale * sublayer(x), f"{name}_norm")
+def bare(x: Array, sublayer: Sublayer, normed: Normed, name: str, join: Join = plain_sum) -> Array:
+    """x + sublayer(x), where what comes in has just been normed (ModernBERT's first layer, 2412.13663)."""
+    del normed
+    return join(x, sublayer(x), name)
 
 
-def output(x: Array, sublayer: Sublayer, normed: Normed, name: str, scale: float = 1.0) -> Array:
-    """x + scale · norm(sublayer(x)) (OLMo-2, arXiv 2501.00656, equations 1 and 2)."""
-    return x + scale * normed(sublayer(x), f"{name}_norm")
+def post(x: Array, sublayer: Sublayer, normed: Normed, name: str, join: Join = plain_sum) -> Array:
+    """norm(x + sublayer(x)) (arXiv 1706.03762, section 3.1)."""
+    return normed(join(x, sublayer(x), name), f"{name}_norm")
 
 
-def sandwich(x: Array, sublayer: Sublayer, normed: Normed, name: str, scale: float = 1.0) -> Array:
-    """x + scale · norm(sublayer(norm(x))), each norm with its own gain (Gemma-2, arXiv 2408.00118, section 2)."""
-    return x + scale * normed(sublayer(normed(x, f"{name}_norm")), f"{name}_output_norm")
+def output(x: Array, sublayer: Sublayer, normed: Normed, name: str, join: Join = plain_sum) -> Array:
+    """x + norm(sublayer(x)) (OLMo-2, arXiv 2501.00656, equations 1 and 2)."""
+    return join(x, normed(sublayer(x), f"{name}_norm"), name)
+
+
+def sandwich(x: Array, sublayer: Sublayer, normed: Normed, name: str, join: Join = plain_sum) -> Array:
+    """x + norm(sublayer(norm(x))), each norm with its own gain (Gemma-2, arXiv 2408.00118, section 2)."""
+    return join(x, normed(sublayer(normed(x, f"{name}_norm")), f"{name}_output_norm"), name)
 
 
 NORM_PLACES = {"pre": pre, "post": post, "output": output, "sandwich": sandwich}
@@ -87,6 +97,15 @@ class Sublayers:
         """A norm of the layer, with the gain of this name."""
         return norm(self.fields["norm"], y, self.at, name)
 
+    def join(self, x: Array, y: Array, name: str) -> Array:
+        """x + scale · y (Granite), with x and y shifted and scaled first, channel by channel, in ZAYA1.
+
+        x: (B, T, D), the stream; y: (B, T, D), what a sublayer of this name gave.
+        """
+        if self.fields["residual_affine"]:
+            x, y = affine(x, self.at, f"{name}_residual"), affine(y, self.at, f"{name}_output")
+        return x + self.fields["residual_scale"] * y
+
     def attend(self, y: Array) -> Array:
         """The attention; and a mixer that reads the same, added (Falcon-H1, arXiv 2507.22448)."""
         fields, sight, self.heard = self.fields, self.sight, y
@@ -115,29 +134,26 @@ class Sublayers:
 
 
 def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
-    """One layer's output for the T new tokens. x: (B, T, D) -> (B, T, D).
-
-    The residual stream takes each sublayer's output times one number, `residual_scale` (Granite).
-    """
-    scale, parts = fields["residual_scale"], Sublayers(fields, at, sight, x)
+    """One layer's output for the T new tokens. x: (B, T, D) -> (B, T, D)."""
+    parts = Sublayers(fields, at, sight, x)
     if fields["parallel"]:
         run = of_kind(PARALLEL, fields["parallel"], "parallel block")
-        return run(x, parts.attend, parts.feed, parts.normed, scale)
+        return run(x, parts.attend, parts.feed, parts.normed, fields["residual_scale"])
     place = of_kind(NORM_PLACES, fields["norms"], "placement of norms")
     if fields["attention"]:
         around = place if fields["attention_norm"] else bare
-        x = around(x, parts.attend, parts.normed, "attention", scale)  # (B, T, D)
+        x = around(x, parts.attend, parts.normed, "attention", parts.join)  # (B, T, D)
         if fields["augmented_residual"] and parts.heard is not None:
             x = augmented(fields["augmented_residual"], x, parts.heard, at, norm_of=fields["norm"])  # (B, T, D)
     if fields["mixer"]:
-        x = place(x, parts.mix, _beside_stream(parts), "mixer", scale)  # (B, T, D)
+        x = place(x, parts.mix, _beside_stream(parts), "mixer", parts.join)  # (B, T, D)
     if fields["cross_attention"]:
         asking = x if sight.asks else x[:, :0]  # with nobody to ask, its weights are held and left alone
-        asked = place(asking, parts.ask, parts.normed, "cross_attention", scale)  # (B, T, D)
+        asked = place(asking, parts.ask, parts.normed, "cross_attention", parts.join)  # (B, T, D)
         x = asked if sight.asks else x
     if fields["feed_forward"]:
         parts.stream = x
-        x = place(x, parts.feed, parts.normed, "feed_forward", scale)  # (B, T, D)
+        x = place(x, parts.feed, parts.normed, "feed_forward", parts.join)  # (B, T, D)
     return x
 
 

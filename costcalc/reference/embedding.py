@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from costcalc.reference.affine import affine
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
@@ -20,7 +21,8 @@ def embedded(
     """One row for each token, scaled; plus its position's, its type's; normed; projected where W is not D.
 
     The projection of a factorised table (ALBERT, arXiv 1909.11942) comes after all these, or before them (OPT). Token
-    types and the norm are BERT's (arXiv 1810.04805, figure 2).
+    types and the norm are BERT's (arXiv 1810.04805, figure 2). What enters the first layer may be shifted and scaled
+    (`ZayaModel`).
     tokens, token_types: (B, T); here: (T), the positions. Result: (B, T, D).
     """
     how = fields["embedding"]
@@ -34,4 +36,4 @@ def embedded(
         x = norm(how["norm"], x, at, "embedding_norm")  # (B, T, D)
     if how["width"] and how["project"] == "after":
         x = at.linear("embedding_projection", x, fields["d_model"], bias=how["bias"])  # (B, T, W) x (W, D)
-    return x
+    return affine(x, at, "embedding") if how["affine"] else x  # (B, T, D)

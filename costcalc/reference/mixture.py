@@ -11,19 +11,25 @@ from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.networks import NETWORKS
 from costcalc.reference.norms import norm
+from costcalc.reference.router_network import through_network
 from costcalc.reference.scaled_dot_product import softmax
+from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
 
-def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = None) -> Array:
+def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = None, sight: Sight | None = None) -> Array:
     """The chosen experts' outputs, weighed and added up, and those of a network that every token goes to.
 
     An expert multiplies the rows that are sent to it and no others. Shared experts: DeepSeekMoE (arXiv 2401.06066,
     section 3.2), with a gate in Qwen2-MoE (2407.10671). Experts may work on R numbers in place of D (Nemotron-3). x,
-    residual: (B, T, D); result: (B, T, D). residual: what the router reads in place of x (Gemma-4).
+    residual: (B, T, D); result: (B, T, D). residual: what the router reads in place of x (Gemma-4). sight: where
+    routers find what those of other layers made; None for one alone.
     """
     rows = x.reshape(-1, x.shape[-1])  # (B·T, D)
-    weights, chosen = routed(fields, rows if residual is None else residual.reshape(rows.shape), at)  # (B·T, X) each
+    read = rows if residual is None else residual.reshape(rows.shape)  # (B·T, D)
+    if fields["router"]["network"]:
+        read = through_network(fields["router"]["network"], read, at, sight or Sight())  # (B·T, R)
+    weights, chosen = routed(fields, read, at)  # (B·T, X) each
     inside, bias = rows, fields["latent_bias"]  # (B·T, D)
     if fields["latent_dim"]:
         inside = at.linear("latent_down", rows, fields["latent_dim"], bias=bias)  # (B·T, D) x (D, R)
@@ -54,7 +60,7 @@ def sent(fields: Fields, rows: Array, weights: Array, chosen: Array, at: Scope) 
         weight = weights[row, slot, None]  # (r, 1)
         part = rows[row] * weight if is_input else rows[row]  # (r, D)
         result = run(fields["expert"], part, at.one_of(int(expert), fields["experts"]))  # (r, D)
-        y[row] += result if is_input else result * weight
+        np.add.at(y, row, result if is_input else result * weight)  # a token that skips may be here a second time
     return y
 
 
@@ -79,15 +85,17 @@ def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
     """The X experts of each row, and the weight of each. rows: (B·T, D) -> (B·T, X) twice.
 
     A correction is added to the scores for the choice alone: it balances loads and weighs nothing (DeepSeek-V3, arXiv
-    2412.19437, equation 16).
+    2412.19437, equation 16). Choices beyond the experts are none: a token is then sent to the first one with a weight
+    of 0 (`ZayaRouter`).
     """
     how, experts = fields["router"], fields["experts"]
+    choices = experts + how["skips"]
     read = read_by_router(how, rows, at)  # (B·T, D)
-    logits = at.linear("router", read, experts, bias=how["bias"])  # (B·T, D) x (D, E)
+    logits = at.linear("router", read, choices, bias=how["bias"])  # (B·T, D) x (D, E)
     scores = of_kind(SCORES, how["scores"], "scores of a router")(logits)  # (B·T, E)
     liked = scores
     if how["correction"]:
-        liked = liked + at.parameter("router_correction", experts, role=how["correction"])  # (B·T, E) + (E)
+        liked = liked + at.parameter("router_correction", choices, role=how["correction"])  # (B·T, E) + (E)
     if how["groups"] > 1:
         liked = of_best_groups(how, liked)  # (B·T, E)
     chosen = largest(liked, fields["experts_per_token"])  # (B·T, X)
@@ -96,6 +104,8 @@ def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
         weights = softmax(weights)  # (B·T, X)
     if how["normalize"]:
         weights = weights / weights.sum(axis=-1, keepdims=True)  # (B·T, X) / (B·T, 1)
+    is_none = chosen >= experts  # (B·T, X)
+    weights, chosen = np.where(is_none, FLOAT(0), weights), np.where(is_none, 0, chosen)
     if how["expert_scale"]:
         weights = weights * at.gain("router_expert_scale", experts)[chosen]  # (B·T, X)
     return weights * FLOAT(how["scale"]), chosen

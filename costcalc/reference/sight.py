@@ -30,7 +30,8 @@ class Sight:
     (B, T, D), what enters the first layer, for those that join it with what they are given. layer, layers: the number
     of the present layer, and of all, in the stack. shared: of each layer with a shared block that held weights of its
     own so far, its fields and its path. made: by name of a layer,
-    the keys and values of the latest one of that name, of all tokens that it sees, for layers that make none.
+    the keys and values of the latest one of that name, of all tokens that it sees, for layers that make none. carried:
+    by its width, what the latest router's network made of the tokens, (B·T, width), for routers that add it (ZAYA1).
     """
 
     start: int = 0
@@ -46,3 +47,4 @@ class Sight:
     layers: int = 1
     shared: list[tuple[Fields, str]] = field(default_factory=list)
     made: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    carried: dict[int, Array] = field(default_factory=dict)

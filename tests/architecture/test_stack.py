@@ -65,6 +65,7 @@ OTHER = {
     "attention_norm": False,
     "share_weights": True,
     "residual_scale": 0.5,
+    "residual_affine": True,
     "augmented_residual": AugmentedResidual(rank=3),
     "feed_forward_beside": Dense(d_ff=41),
     "layer_scale": "buffer",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from costcalc.reference import rms_norm
-from costcalc.reference.block import ATTENTION, CROSS_ATTENTION, NORM_PLACES, PARALLEL, block
+from costcalc.reference.block import ATTENTION, CROSS_ATTENTION, NORM_PLACES, PARALLEL, bare, block
 from costcalc.reference.feed_forward import FEED_FORWARD
 from costcalc.reference.sight import Sight
 
@@ -60,7 +60,19 @@ def test_parallel_sublayers_and_their_norms(parallel, result, names):
     ],
 )
 def test_what_a_sublayer_adds_is_scaled_last(norms, result):
-    assert NORM_PLACES[norms](TWO, lambda y: 3 * y, squares([]), "part", 0.5).item() == result
+    joined = []
+
+    def halved(x, y, name):
+        joined.append(name)
+        return x + y / 2
+
+    assert NORM_PLACES[norms](TWO, lambda y: 3 * y, squares([]), "part", halved).item() == result
+    assert joined == ["part"]
+
+
+def test_a_sublayer_without_a_norm_is_joined_too():
+    assert bare(TWO, lambda y: 3 * y, squares([]), "part", lambda x, y, name: x + y / 2).item() == 5  # 2 + 3·2 / 2
+    assert bare(TWO, lambda y: 3 * y, squares([]), "part").item() == 8
 
 
 @pytest.mark.parametrize(("parallel", "result"), [("one_norm", 18), ("two_norms", 78)])  # 2 + 32 / 2, 2 + 152 / 2
@@ -80,6 +92,15 @@ GAINS = {
     "cross_attention_norm": 13.0,
     "cross_attention_output_norm": 17.0,
 }
+AFFINE = {
+    "attention_residual": (0.7, 0.2),
+    "attention_output": (1.3, -0.3),
+    "feed_forward_residual": (0.9, 0.5),
+    "feed_forward_output": (-1.1, 0.4),
+    "cross_attention_residual": (1.9, -0.6),
+    "cross_attention_output": (0.4, 0.8),
+}
+WHICH = ("gain", "shift")
 
 
 @pytest.fixture
@@ -107,6 +128,7 @@ def layer(monkeypatch, place):
         fields = {
             "name": "local",
             "residual_scale": 1.0,
+            "residual_affine": False,
             "norms": "pre",
             "parallel": False,
             "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True},
@@ -121,7 +143,10 @@ def layer(monkeypatch, place):
             "augmented_residual": None,
             **changes,
         }
-        here = place({name: np.full(13, gain) for name, gain in GAINS.items()})
+        pairs = {
+            f"{name}_{which}": number for name, two in AFFINE.items() for which, number in zip(WHICH, two, strict=True)
+        }
+        here = place({name: np.full(13, gain) for name, gain in {**GAINS, **pairs}.items()})
         return block(fields, X, here, sight=sight), here, places
 
     return run
@@ -236,3 +261,36 @@ def test_the_norm_before_the_attention_may_be_left_out(layer):
     result, here, _ = layer(attention_norm=False)
     np.testing.assert_allclose(result, pre_feed_forward(4 * X.astype(float)), rtol=2e-5, atol=1e-5)  # x + 3x
     assert "here.attention_norm" not in here.tape.parameters
+
+
+def shifted(x, name):
+    gain, shift = AFFINE[name]
+    return (x + shift) * gain
+
+
+@pytest.mark.parametrize("norms", ["pre", "post", "output", "sandwich"])
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+def test_both_parts_of_each_sum_are_shifted_and_then_scaled(layer, norms, scale):
+    """And what is added is scaled once more, by one number, where a layer does that."""
+
+    def joined(x, y, name):
+        return shifted(x, f"{name}_residual") + scale * shifted(y, f"{name}_output")
+
+    x = X.astype(float)
+    for name, part in (("attention", lambda y: 3 * y), ("cross_attention", lambda y: y**2), ("feed_forward", np.sin)):
+        y = part(n(x, f"{name}_norm") if norms in ("pre", "sandwich") else x)
+        if norms in ("output", "sandwich"):
+            y = n(y, f"{name}_{'norm' if norms == 'output' else 'output_norm'}")
+        x = joined(x, y, name)
+        x = n(x, f"{name}_norm") if norms == "post" else x
+    given = {"residual_affine": True, "residual_scale": scale, "norms": norms, **ASKS}
+    result, here, _ = layer(sight=Sight(asks=True), **given)
+    np.testing.assert_allclose(result, x, rtol=1e-3, atol=1e-3)
+    held = {path for path in here.tape.parameters if path.endswith(WHICH)}
+    assert held == {f"here.{name}_{which}" for name in AFFINE for which in WHICH}
+
+
+def test_without_a_norm_before_it_a_sublayer_is_joined_the_same_way(layer):
+    result = layer(residual_affine=True, attention_norm=False, feed_forward=None)[0]
+    wanted = shifted(X, "attention_residual") + shifted(3 * X, "attention_output")
+    np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-5)

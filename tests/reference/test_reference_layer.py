@@ -50,6 +50,7 @@ FIELDS = {
     "augmented_residual": None,
     "layer_scale": False,
     "residual_scale": 1.0,
+    "residual_affine": False,
 }
 BARE = {"altup": None, "per_layer_input": None}
 

@@ -7,7 +7,7 @@ from costcalc.sources.keys import homes_of, kinds_at, kinds_with, known_keys, wr
 GATED = {"decoder": {"layers": [{"feed_forward": {"kind": "gated"}}]}}
 LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "mixer", "mixer_beside"]
 LAYER += ["shared_block", "cross_attention"]
-LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "augmented_residual"]
+LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "residual_affine", "augmented_residual"]
 LAYER += ["feed_forward_beside", "layer_scale", "pattern"]
 STACK = ["norm", "positions", "final_norm", "altup", "per_layer_input", "layers", "block"]
 TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
@@ -16,7 +16,7 @@ TOP += ["multi_token", "not_counted", "layers", "norm", "positions", "final_norm
 NETWORK = ["kind", "d_ff", "activation", "bias"]
 MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
 ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "groups_per_token", "weigh"]
-ROUTER += ["reads", "norm", "input_scale", "expert_scale"]
+ROUTER += ["reads", "norm", "input_scale", "expert_scale", "network", "skips"]
 LATENT = {"multi_token": {"layer": {"attention": {"kind": "latent"}}}}
 OF_LATENT = ["kind", "heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim", "bias", "out_bias", "norm"]
 OF_LATENT += ["scale", "softcap", "output_gate", "gate_activation"]
@@ -35,7 +35,7 @@ POSITIONS += ["max_bias", "slope_scale"]
         (("decoder", "layers", 0), {}, LAYER),
         (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
         (("encoder",), {}, STACK),
-        (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm"]),
+        (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm", "affine"]),
         (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap"]),
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
         (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, "limit", "up_shift", "sparsity"]),
@@ -65,8 +65,8 @@ def test_known_keys(where, data, keys):
 def test_kinds_with_a_key():
     layer = ("decoder", "layers", 0)
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
-    assert kinds_with("window", (*layer, "attention")) == ["grouped_query"]
-    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent"]
+    assert kinds_with("window", (*layer, "attention")) == ["grouped_query", "convolved"]
+    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", "convolved"]
     assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
     assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 
@@ -77,7 +77,7 @@ def test_kinds_with_a_key():
         (("decoder", "norm"), ["layernorm", "rmsnorm"]),
         (("decoder", "positions"), ["none", "learned", "sinusoidal", "rope", "relative", "alibi"]),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent"]),
+        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", "convolved"]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),
         (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from costcalc.architecture.attention.convolved import Convolved
 from costcalc.architecture.attention.grouped_query import GroupedQuery
 from costcalc.architecture.attention.latent import Latent
 
-Attention = Annotated[GroupedQuery | Latent, Field(discriminator="kind")]
+Attention = Annotated[GroupedQuery | Latent | Convolved, Field(discriminator="kind")]
 
-__all__ = ["Attention", "GroupedQuery", "Latent"]
+__all__ = ["Attention", "Convolved", "GroupedQuery", "Latent"]

@@ -10,9 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, Where, no_number
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, Where, Whole, no_number
 from costcalc.architecture.feed_forward.dense import Dense
 from costcalc.architecture.feed_forward.gated import Gated
+from costcalc.architecture.feed_forward.router_network import RouterNetwork
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
@@ -32,6 +33,10 @@ class Router(Component):
     reads: what the experts read, or the residual stream that comes into the layer's part, before its norm (Gemma-4).
     norm: of what is read. input_scale: that is multiplied by D numbers, and by 1 / sqrt(D). expert_scale: weights are
     multiplied by one number for each expert, when all else is done.
+
+    network: scores are made of what a small network gives, not of the input itself. skips: so many choices more that
+    are no experts: a token that makes one gets nothing for it (ZAYA1). Which tokens do is not known, so costs count
+    every choice as an expert's; the library too multiplies such a token with the first expert, and the result with 0.
     """
 
     bias: Flag = False
@@ -46,23 +51,36 @@ class Router(Component):
     norm: Norm | None = None
     input_scale: Flag = False
     expert_scale: Flag = False
+    network: RouterNetwork | None = None
+    skips: Whole = 0
 
     def rules(self, d_model: int) -> Iterator[Rule]:
-        """No more groups are used than there are."""
+        """No more groups are used than there are; one norm; choices that are no experts are told apart at the end."""
         yield self.groups_per_token <= self.groups, "{groups_per_token} of {groups} groups: no more are there"
+        yield (
+            self.network is None or (self.norm is None and not self.input_scale),
+            "a router with a `network` has the norm of that, and no `input_scale`",
+            "write `norm` inside of the `network`",
+        )
+        plain = self.groups == 1 and self.weigh == "outputs"
+        yield self.skips == 0 or plain, "`skips` go with one group of experts, and `weigh: outputs`"
 
     def records(self, at: At, d_model: int, stream: Stream, *, experts: int) -> Iterator[Record]:
         """D -> E, and what stands before and behind it."""
-        width, scores = {"D": d_model}, {"E": experts}
+        width, of_experts = {"D": d_model}, {"E": experts}
+        scores = of_experts if self.skips == 0 else {"choices": experts + self.skips}
         if self.norm is not None:
             yield from self.norm.records(at, "router_norm", width)
         if self.input_scale:
             yield at.weight("router_input_scale", width)
+        if self.network is not None:
+            yield from self.network.records(at, d_model, stream)
+            width = {"W_router": self.network.width}
         yield from at.linear("router", stream.rows, width, scores, bias=self.bias)
         if self.correction:
             yield at.weight("router_correction", scores, role=self.correction)
         if self.expert_scale:
-            yield at.weight("router_expert_scale", scores)
+            yield at.weight("router_expert_scale", of_experts)
 
 
 class Mixture(Component):
@@ -121,8 +139,11 @@ class Mixture(Component):
         shared = "" if self.shared is None else f", one shared ({self.shared.summary()})"
         handed = ", all of them handed to kernels" if self.dispatch == "all" else ""
         inside = "" if self.latent_dim is None else f" on {self.latent_dim:,} numbers"
-        chosen = f"{self.experts_per_token} of {self.experts:,} experts"
-        return f"{chosen} ({self.expert.summary()}){inside}{shared}{handed}"
+        router = self.router
+        none = f" or {'none' if router.skips == 1 else f'{router.skips:,} choices of none'}" if router.skips else ""
+        routed = "" if router.network is None else f", routed by a network {router.network.width:,} wide"
+        chosen = f"{self.experts_per_token} of {self.experts:,} experts{none}"
+        return f"{chosen} ({self.expert.summary()}){inside}{routed}{shared}{handed}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> E, the experts for the rows that reach them, and the shared one for all."""
