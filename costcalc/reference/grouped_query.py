@@ -162,7 +162,7 @@ def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope, *, d_mode
     if fields["output_gate"] is not None:
         width = of_kind({"per_channel": v_dim, "per_head": 1}, fields["output_gate"], "output gate")
         activation = of_kind(ACTIVATIONS, fields["gate_activation"], "activation")
-        gate = activation(at.linear("gate", x, heads * width, bias=False))  # (B, T, N·v), or (B, T, N)
+        gate = activation(at.linear("gate", x, heads * width, bias=fields["gate_bias"]))  # (B, T, N·v), or (B, T, N)
         mixed = mixed * split_heads(gate, heads)  # (B, N, T, v) * (B, N, T, v or 1)
     return at.linear("output", join_heads(mixed), d_model, bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
 

@@ -26,11 +26,13 @@ def read_json(text: str, label: str) -> Written:
             raise _written_twice(origin)
         return data
 
-    def no_constant(name: str) -> Any:
+    def constant(name: str) -> Any:
+        if name.endswith("Infinity"):  # Python writes an open bound so, such as those of Mamba-2's time steps
+            return float(name)
         raise _at_token(origin, lambda token: token == name, f"{name} is not a number", "write a number, or null")
 
     try:
-        return Written(json.loads(text, object_pairs_hook=unique, parse_constant=no_constant), origin)
+        return Written(json.loads(text, object_pairs_hook=unique, parse_constant=constant), origin)
     except json.JSONDecodeError as error:
         what, hint = f"not JSON: {error.msg}", "check the brackets, commas and quotes"
         raise origin.refusal_at(what, hint, (error.lineno, error.colno)) from None

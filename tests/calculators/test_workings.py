@@ -11,6 +11,7 @@ from costcalc.calculators.workings import (
     COUNTED_ONCE,
     CURVE,
     SHARED_HEADS,
+    STATES,
     cache_figures,
     flop_figures,
     layer_figures,
@@ -339,7 +340,7 @@ def test_the_names_of_the_parts_of_a_mixed_cache():
     ]
     one_dtype = cache_figures(Inventory((KEYS, CONVOLUTION), {}), 11)["kv_cache_bytes"]
     assert one_dtype.formula.text() == "cached_elements·2"
-    assert one_dtype.inputs[0].source == SHARED_HEADS
+    assert one_dtype.inputs[0].source == f"{SHARED_HEADS}; {STATES}"
 
 
 def test_no_encoder_unless_one_is_given():

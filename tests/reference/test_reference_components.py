@@ -200,6 +200,7 @@ def attention_cases():
         "values normed": {"v_norm": "rmsnorm", "v_dim": 7, "kv_heads": 3},
         "values normed by the layer": {"v_norm": "layernorm"},
         "gate per channel": GATE_OF_VALUES,
+        "gate with a bias": {"output_gate": "per_channel", "gate_bias": True},
         "gate per head": {"output_gate": "per_head", "bias": True, "sinks": True, "window": 5},
     }
     for name, attention in some.items():

@@ -296,7 +296,10 @@ def test_what_is_no_model(write, refusal, text, file, what):
     assert error.where.startswith(path)
 
 
-@pytest.mark.parametrize("number", ["NaN", "1e400", "9" * 400, "-1", "0", "true", '"32"', "2.5", "null", "[]", "1e21"])
+@pytest.mark.parametrize(
+    "number",
+    ["NaN", "Infinity", "-Infinity", "1e400", "9" * 400, "-1", "0", "true", '"32"', "2.5", "null", "[]", "1e21"],
+)
 def test_sizes_in_json(write, refusal, number):
     refusal(
         write(

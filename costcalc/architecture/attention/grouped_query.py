@@ -29,7 +29,8 @@ class GroupedQuery(Component):
     chunk: in place of a window, each query sees the keys of its own chunk of so many tokens, up to itself (Llama-4).
     v_dim: numbers of a value head, where they are not head_dim (MiMo-V2). sinks: a learned number for each head takes
     part in its softmax, and gets weight that goes to no value (gpt-oss). output_gate: the heads' outputs are multiplied
-    by an activation of another product of the layer's input, one number "per_channel" or "per_head" (AFMoE).
+    by an activation of another product of the layer's input, one number "per_channel" or "per_head" (AFMoE);
+    gate_bias: on that product.
     values_from_keys: the projection to keys is that to values too, and both are cached (Gemma-4). v_norm: a norm of
     each value head. cache_of: keys and values are those of the nearest earlier layer of that `name` (Gemma-3n; Brandon
     et al., arXiv 2405.12981): this one makes and caches none; keeps_kv_weights: it holds their weights all the same.
@@ -49,6 +50,7 @@ class GroupedQuery(Component):
     v_dim: Size | None = None
     sinks: Flag = False
     output_gate: Literal["per_channel", "per_head"] | None = None
+    gate_bias: Flag = False
     gate_activation: Activation = "sigmoid"
     values_from_keys: Flag = False
     v_norm: Norm | None = None
@@ -77,6 +79,7 @@ class GroupedQuery(Component):
         yield self.cache_of is not None or not self.keeps_kv_weights, "`keeps_kv_weights` is for layers with `cache_of`"
         is_gated = self.output_gate is not None or self.gate_activation == "sigmoid"
         yield is_gated, "`gate_activation` belongs to an `output_gate`"
+        yield self.output_gate is not None or not self.gate_bias, "`gate_bias` belongs to an `output_gate`"
 
     def rotated(self, d_model: int) -> int:
         """Numbers of a head that rotary positions turn."""
@@ -146,7 +149,7 @@ class GroupedQuery(Component):
                 stream.rows,
                 read,
                 mixed if self.output_gate == "per_channel" else {"N": self.heads},
-                bias=False,
+                bias=self.gate_bias,
             )
         if self.sinks:
             yield at.weight("sinks", {"N": self.heads})

@@ -292,9 +292,21 @@ def test_a_sweep_masks_what_does_not_divide():
         ({"window": 7, "chunk": 5}, "`window` and `chunk` exclude each other", "take one of the two out"),
         ({"values_from_keys": True, "v_dim": 7}, "`values_from_keys` leaves no `v_dim` to choose", "take `v_dim` out"),
         ({"gate_activation": "silu"}, "`gate_activation` belongs to an `output_gate`", ""),
+        ({"gate_bias": True}, "`gate_bias` belongs to an `output_gate`", ""),
     ],
 )
 def test_what_excludes_each_other(fields, message, hint):
     with pytest.raises(RuleError) as caught:
         GroupedQuery(heads=6, head_dim=5, **fields).check(("attention",), 13)
     assert (str(caught.value), caught.value.where, caught.value.hint) == (message, ("attention",), hint)
+
+
+@pytest.mark.parametrize(("gate", "numbers"), [("per_head", 6), ("per_channel", 30)])
+def test_a_gate_may_have_a_bias(gate, numbers):
+    """Qwen3-Next's gates come out of one matrix with the queries, whose bias they then have a part of."""
+    some = GroupedQuery(heads=6, kv_heads=2, head_dim=5, output_gate=gate, gate_bias=True)
+    held = {
+        r.path.rpartition(".")[2]: r.parameters for r in some.records(At("attention"), 13, DECODER) if type(r) is Weight
+    }
+    assert (held["gate"], held["gate_bias"]) == (13 * numbers, numbers)
+    assert "q_bias" not in held
