@@ -957,6 +957,13 @@ MIXED = (*LAYER, "feed_forward")
         ("dense beside rms", (*LAYER, "feed_forward_beside"), "kind", "feed-forward"),
         ("per-layer inputs silu", ("decoder", "per_layer_input"), "activation", "activation"),
         ("rope of a head", (*LAYER, "positions"), "frequencies", "frequencies"),
+        ("mixer mamba1", (*LAYER, "mixer"), "kind", "mixer"),
+        ("mixer mamba1", (*LAYER, "mixer"), "activation", "activation"),
+        ("mixer mamba2", (*LAYER, "mixer"), "activation", "activation"),
+        ("mixer lightning", (*LAYER, "mixer"), "activation", "activation"),
+        ("mixer rwkv beside", (*LAYER, "mixer_beside"), "kind", "mixer"),
+        ("shared block, dense", (*LAYER, "shared_block", "feed_forward"), "kind", "shared network"),
+        ("shared block, dense", (*LAYER, "positions"), "kind", "positions"),
     ],
 )
 def test_a_kind_without_a_forward_pass_is_an_error(case, where, key, what):

@@ -8,10 +8,10 @@ from costcalc.reference import Request
 from costcalc.reference.mamba1 import mamba1
 from costcalc.reference.sight import Sight
 
-# B=2, T=11, D=13; I=10 channels, S=3 numbers of state each, 4 taps, steps of rank 7; in one head, or in two of 5.
+# B=2, T=11, D=13; I=10 channels, S=3 numbers of state each, 4 taps, steps of rank 7; in one head, or in five of 2.
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 11, 13)).astype(np.float32)
-SELECTION, DT = RNG.normal(size=(2, 5, 13)) / 3, RNG.normal(size=(2, 7, 5)) / 3
+SELECTION, DT = RNG.normal(size=(5, 2, 13)) / 2, RNG.normal(size=(5, 7, 2)) / 3
 GIVEN = {
     "input": RNG.normal(size=(13, 20)) / 4,
     "input_bias": RNG.normal(size=20),
@@ -28,7 +28,7 @@ GIVEN = {
 }
 IN_HEADS = {
     1: {**GIVEN, "selection": RNG.normal(size=(1, 10, 13)) / 3, "dt": RNG.normal(size=(1, 7, 10)) / 3},
-    2: {**GIVEN, "selection": SELECTION, "dt": DT},
+    5: {**GIVEN, "selection": SELECTION, "dt": DT},
 }
 PARTS = [(11,), (7, 1, 1, 2), (1,) * 11, (2, 9), (0, 6, 5)]
 CHANGES = [
@@ -38,8 +38,8 @@ CHANGES = [
     {"activation": "relu"},
     {"inner_norms": True},
     {"inner_norms": "without_gain"},
-    {"heads": 2},
-    {"heads": 2, "inner_norms": True, "bias": True},
+    {"heads": 5},
+    {"heads": 5, "inner_norms": True, "bias": True},
 ]
 
 
@@ -108,7 +108,7 @@ def test_it_is_the_loop(place, changes):
 
 
 @pytest.mark.parametrize("parts", PARTS)
-@pytest.mark.parametrize("changes", [{}, {"heads": 2, "inner_norms": True}])
+@pytest.mark.parametrize("changes", [{}, {"heads": 5, "inner_norms": True}])
 def test_in_any_pieces_it_is_the_same(place, changes, parts):
     some = fields(**changes)
     given = IN_HEADS[some["heads"]]
@@ -128,7 +128,7 @@ def test_in_any_pieces_it_is_the_same(place, changes, parts):
 @pytest.mark.parametrize("tokens", [0, 11])
 @pytest.mark.parametrize("changes", CHANGES)
 def test_what_it_records(place, changes, tokens):
-    """2·tokens rows: 13·20, ten channels of four taps, 10·13 and 7·10 (in two heads half), state 10·3 twice, 10·13."""
+    """2·tokens rows: 13·20, ten channels of four taps, 10·13 and 7·10 (in five heads a fifth), state 10·3 twice, 10·13."""
     some = fields(**changes)
     heads = some["heads"]
     here = place(IN_HEADS[heads])
