@@ -128,7 +128,7 @@ def test_in_any_pieces_it_is_the_same(place, changes, parts):
 @pytest.mark.parametrize("tokens", [0, 11])
 @pytest.mark.parametrize("changes", CHANGES)
 def test_what_it_records(place, changes, tokens):
-    """2·tokens rows: 13·20, ten channels of four taps, 10·13 and 7·10 (in five heads a fifth), state 10·3 twice, 10·13."""
+    """2·tokens rows: 13·20, ten channels of four taps, 10·13 and 7·10 (in five heads a fifth), 10·3 twice, 10·13."""
     some = fields(**changes)
     heads = some["heads"]
     here = place(IN_HEADS[heads])
