@@ -20,8 +20,8 @@ INNER_NORMS = ("dt", "b", "c")
 def mamba1(fields: Fields, x: Array, at: Scope, *, sight: Sight, eps: float) -> Array:
     """One branch through a convolution and the selective scan, gated by the other (figure 3). (B, T, D) -> (B, T, D).
 
-    A head is an equal part of the I = d_inner channels, which has step sizes, inputs and outputs of its own (Zamba,
-    arXiv 2405.16712).
+    Each of the I = d_inner channels has a state of Z = d_state numbers. A head is an equal part of the channels, which
+    chooses for itself what its states take in and give (Zamba, arXiv 2405.16712).
     """
     activation = of_kind(ACTIVATIONS, fields["activation"], "activation")
     inner = fields["d_inner"]
@@ -36,11 +36,11 @@ def mamba1(fields: Fields, x: Array, at: Scope, *, sight: Sight, eps: float) -> 
 def _selected(fields: Fields, u: Array, at: Scope, eps: float) -> tuple[Array, Array, Array]:
     """Algorithm 2, lines 2 to 4: of each token its step sizes, what enters the state and what leaves it.
 
-    Jamba (arXiv 2403.19887) norms all three. u: (B, T, I); results: (B, T, I), (B, heads, T, S) twice.
+    Jamba (arXiv 2403.19887) norms all three. u: (B, T, I); results: (B, T, I), (B, heads, T, Z) twice.
     """
     rank, size = fields["dt_rank"], fields["d_state"]
     chosen = at.each("selection", split_heads(u, fields["heads"]), rank + 2 * size)  # (B, heads, T, I / heads) x ..
-    parts = np.split(chosen, [rank, rank + size], axis=-1)  # (B, heads, T, rank), (B, heads, T, S) twice
+    parts = np.split(chosen, [rank, rank + size], axis=-1)  # (B, heads, T, rank), (B, heads, T, Z) twice
     if fields["inner_norms"]:
         parts = [rms_norm(part, eps=eps) for part in parts]
     if fields["inner_norms"] is True:
@@ -54,19 +54,19 @@ def _selected(fields: Fields, u: Array, at: Scope, eps: float) -> tuple[Array, A
 def _scanned(u: Array, dt: Array, enters: Array, leaves: Array, at: Scope, *, sight: Sight) -> Array:
     """h = exp(Δ A) h + Δ B u, y = C h: equations 2a and 2b, with Ā of equation 4 and of B̄ its first term, Δ B.
 
-    u, dt: (B, T, I); enters (B), leaves (C): (B, heads, T, S). Result: (B, T, I).
+    u, dt: (B, T, I); enters (B), leaves (C): (B, heads, T, Z). Result: (B, T, I).
     """
     batch, _, inner = u.shape
     heads, size = enters.shape[1], enters.shape[-1]
-    a = -np.exp(at.parameter("a_log", inner, size))  # (I, S)
+    a = -np.exp(at.parameter("a_log", inner, size))  # (I, Z)
     into = (dt * u).reshape(*u.shape[:2], heads, inner // heads, 1)  # (B, T, heads, I / heads, 1)
 
     def step(t: int, states: States) -> tuple[Array, States]:
-        decay = np.exp(dt[:, t, :, None] * a)  # (B, I, 1) * (I, S)
-        written = at.product("scan_update", into[:, t], enters[:, :, t, None])  # (.., I / heads, 1) x (.., 1, S)
-        state = decay * states["state"] + written.reshape(batch, inner, size)  # (B, I, S)
+        decay = np.exp(dt[:, t, :, None] * a)  # (B, I, 1) * (I, Z)
+        written = at.product("scan_update", into[:, t], enters[:, :, t, None])  # (.., I / heads, 1) x (.., 1, Z)
+        state = decay * states["state"] + written.reshape(batch, inner, size)  # (B, I, Z)
         by_head = state.reshape(batch, heads, inner // heads, size)
-        read = at.product("scan_read", by_head, leaves[:, :, t, :, None])  # (.., I / heads, S) x (.., S, 1)
+        read = at.product("scan_read", by_head, leaves[:, :, t, :, None])  # (.., I / heads, Z) x (.., Z, 1)
         return read.reshape(batch, inner), {"state": state}
 
     start = {"state": np.zeros((batch, inner, size), FLOAT)}

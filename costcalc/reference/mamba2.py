@@ -17,17 +17,17 @@ from costcalc.reference.tape import Scope
 def mamba2(fields: Fields, x: Array, at: Scope, *, sight: Sight, eps: float) -> Array:
     """All that the scan needs of one projection, a convolution, the scan, a gated norm (figure 6, section 7.1).
 
-    N heads of P channels, I = N·P; heads of one of G groups share what enters and leaves their states of S numbers a
+    N heads of P channels, I = N·P; heads of one of G groups share what enters and leaves their states of Z numbers a
     channel (section 7.2). x: (B, T, D) -> (B, T, D).
     """
     activation = of_kind(ACTIVATIONS, fields["activation"], "activation")
     heads, inner, taken = fields["heads"], fields["heads"] * fields["head_dim"], fields["groups"] * fields["d_state"]
-    entered = at.linear("input", x, 2 * inner + 2 * taken + heads, bias=fields["bias"])  # (B, T, 2I + 2G·S + N)
+    entered = at.linear("input", x, 2 * inner + 2 * taken + heads, bias=fields["bias"])  # (B, T, 2I + 2G·Z + N)
     gate, mixed, dt = np.split(entered, [inner, 2 * inner + 2 * taken], axis=-1)
     mixed = activation(convolved(mixed, at, taps=fields["d_conv"], bias=fields["conv_bias"], sight=sight))
-    u, *shared = np.split(mixed, [inner, inner + taken], axis=-1)  # (B, T, I), (B, T, G·S) twice
+    u, *shared = np.split(mixed, [inner, inner + taken], axis=-1)  # (B, T, I), (B, T, G·Z) twice
     u = u.reshape(*u.shape[:2], heads, inner // heads)  # (B, T, N, P)
-    enters, leaves = (of_heads(part, fields["groups"], heads) for part in shared)  # (B, T, N, S) each
+    enters, leaves = (of_heads(part, fields["groups"], heads) for part in shared)  # (B, T, N, Z) each
     dt = softplus(dt + at.parameter("dt_bias", heads))  # (B, T, N) + (N)
     decay = -dt * np.exp(at.parameter("a_log", heads))  # (B, T, N), the logarithm of what is left of a state
     into = dt[..., None] * u  # (B, T, N, P)
@@ -41,7 +41,7 @@ def mamba2(fields: Fields, x: Array, at: Scope, *, sight: Sight, eps: float) -> 
 
 
 def of_heads(x: Array, groups: int, heads: int) -> Array:
-    """Each head's share, which is its group's. (B, T, G·S) -> (B, T, N, S)."""
+    """Each head's share, which is its group's. (B, T, G·Z) -> (B, T, N, Z)."""
     return np.repeat(x.reshape(*x.shape[:2], groups, x.shape[-1] // groups), heads // groups, axis=2)
 
 
@@ -59,13 +59,13 @@ def gated(fields: Fields, y: Array, gate: Array, at: Scope, eps: float) -> Array
 def by_tokens(into: Array, decay: Array, enters: Array, leaves: Array, at: Scope, *, sight: Sight) -> Array:
     """h = a h + (Δ x) Bᵀ, y = h C, token by token (equation 2).
 
-    into (Δ x): (B, T, N, P); decay (log a): (B, T, N); enters (B), leaves (C): (B, T, N, S). Result: (B, T, N, P).
+    into (Δ x): (B, T, N, P); decay (log a): (B, T, N); enters (B), leaves (C): (B, T, N, Z). Result: (B, T, N, P).
     """
 
     def step(t: int, states: States) -> tuple[Array, States]:
-        written = at.product("scan_update", into[:, t, :, :, None], enters[:, t, :, None])  # (.., P, 1) x (.., 1, S)
-        state = np.exp(decay[:, t])[..., None, None] * states["state"] + written  # (B, N, P, S)
-        read = at.product("scan_read", state, leaves[:, t, :, :, None])  # (B, N, P, S) x (B, N, S, 1)
+        written = at.product("scan_update", into[:, t, :, :, None], enters[:, t, :, None])  # (.., P, 1) x (.., 1, Z)
+        state = np.exp(decay[:, t])[..., None, None] * states["state"] + written  # (B, N, P, Z)
+        read = at.product("scan_read", state, leaves[:, t, :, :, None])  # (B, N, P, Z) x (B, N, Z, 1)
         return read[..., 0], {"state": state}
 
     return recurrence(step, np.empty_like(into), _start(into, enters), at, sight=sight)
@@ -79,20 +79,20 @@ def by_chunks(into: Array, decay: Array, enters: Array, leaves: Array, at: Scope
     """
     tokens = into.shape[1]
     parts = [padded(part, chunk).swapaxes(1, 2) for part in (into, decay, enters, leaves)]  # (B, N, whole chunks, ..)
-    state = held_states(_start(into, enters), at, sight)["state"]  # (B, N, P, S)
+    state = held_states(_start(into, enters), at, sight)["state"]  # (B, N, P, Z)
     out = np.empty_like(parts[0])  # (B, N, whole chunks, P)
     for first in range(0, out.shape[2], chunk):
         here = slice(first, first + chunk)
-        u, log, b, c = (part[:, :, here] for part in parts)  # (B, N, c, P), (B, N, c), (B, N, c, S) twice
+        u, log, enter, leave = (part[:, :, here] for part in parts)  # (B, N, c, P), (B, N, c), (B, N, c, Z) twice
         passed = np.cumsum(log, axis=-1)  # (B, N, c), the logarithm of what is left of the state before the chunk
         left = np.where(np.tri(chunk, dtype=bool), passed[..., None] - passed[..., None, :], -np.inf)  # (B, N, c, c)
-        scores = at.product("scan_scores", c, b.swapaxes(-1, -2)) * np.exp(left)  # (.., c, S) x (.., S, c)
+        scores = at.product("scan_scores", leave, enter.swapaxes(-1, -2)) * np.exp(left)  # (.., c, Z) x (.., Z, c)
         inside = at.product("scan_values", scores, u)  # (B, N, c, c) x (B, N, c, P)
-        before = at.product("scan_read", c, state.swapaxes(-1, -2))  # (B, N, c, S) x (B, N, S, P)
+        before = at.product("scan_read", leave, state.swapaxes(-1, -2))  # (B, N, c, Z) x (B, N, Z, P)
         out[:, :, here] = inside + np.exp(passed)[..., None] * before  # (B, N, c, P)
         until_end = np.exp(passed[..., -1:] - passed)[..., None] * u  # (B, N, c, P)
-        written = at.product("scan_update", until_end.swapaxes(-1, -2), b)  # (B, N, P, c) x (B, N, c, S)
-        state = np.exp(passed[..., -1])[..., None, None] * state + written  # (B, N, P, S)
+        written = at.product("scan_update", until_end.swapaxes(-1, -2), enter)  # (B, N, P, c) x (B, N, c, Z)
+        state = np.exp(passed[..., -1])[..., None, None] * state + written  # (B, N, P, Z)
     hold_states({"state": state}, at, sight)
     return out.swapaxes(1, 2)[:, :tokens]
 
