@@ -19,14 +19,16 @@ from costcalc.units import several
 class Convolved(Component):
     """`heads` query heads on `kv_heads` key/value heads of `head_dim`, convolved before they meet.
 
-    Queries and keys go through two causal convolutions: of each channel alone over `taps` tokens, then of each head's
-    numbers with one another over `group_taps`; both have biases. To both is added the mean of a query head before that
-    and its key head, of which a key head takes the mean over its queries. Their lengths are made the root of head_dim,
-    and a learned number multiplies each key head. Of the K x H numbers of a token's values the second half is made of
-    the token before it.
+    Queries and keys go through two causal convolutions. To a query head is then added the mean of what was projected to
+    it and to its key head, and to a key head the mean of those of its queries. Lengths of both are made the root of
+    head_dim, and a learned number multiplies each key head. Of the K x H numbers of a token's values the second half is
+    made of the token before it. Beside keys and values a sequence holds taps + group_taps - 2 numbers of each convolved
+    channel, and half of a token's values.
 
-    bias: on q, k, both halves of the values and the output. window and scale: as of grouped-query attention. Beside
-    keys and values a sequence holds taps + group_taps - 2 numbers of each convolved channel, and half a token's values.
+    taps: tokens of the first convolution, of each channel alone. group_taps: of the second, of all numbers of a head
+    with one another. bias: on q, k, both halves of the values and the output; the convolutions always have some.
+    window: each query sees the latest `window` keys, itself included; None sees all. scale: what scores are multiplied
+    by, None for 1 / sqrt(head_dim); it changes no count.
     """
 
     kind: Literal["convolved"] = "convolved"

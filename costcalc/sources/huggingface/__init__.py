@@ -187,6 +187,7 @@ LINEAGES = {
     "youtu": "youtu",
     "zamba": "zamba",
     "zamba2": "zamba",
+    "zaya": "zaya",
 }
 """model_type -> the module that reads it."""
 

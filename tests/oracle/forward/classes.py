@@ -46,11 +46,15 @@ CALMER = {
     "jamba": {"mamba.out_proj": 0.2},
     "mamba2": {"mixer.out_proj": 0.7},
     "nemotron_h": {"mixer.out_proj": 0.3, "fc2_latent_proj": 0.06, "mixer.down_proj": 0.5, "shared_experts.down": 0.1},
+    "zaya": {"router_mlp.out_proj": 1.5, "balancing_biases": 0.6},
     "zamba": {"self_attn.q_proj": 0.6, "linear.weight": 0.5, "x_proj_weight": 0.3, "mamba.out_proj": 0.3},
     "zamba2": {"self_attn.q_proj": 0.3, "q_adapter_list": 0.5, "linear.weight": 0.1, "mamba.out_proj": 0.7},
 }
 """By type of model, parts that would do too much with numbers of the usual size, and what theirs are multiplied by."""
-FACTORS = ("embed_scale", "layer_scalar", "correct_output_scale", "router.scale", "per_expert_scale")
+FACTORS = (
+    *("embed_scale", "layer_scalar", "correct_output_scale", "router.scale", "per_expert_scale"),
+    *("qk_norm.temp", "hidden_states_scale", "residual_scale", "router_states_scale"),
+)
 KEY_BIASES = ("self_attn.k_proj.bias", "encoder_attn.k_proj.bias", "attention.self.key.bias", "attention.key.bias")
 
 

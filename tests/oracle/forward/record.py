@@ -47,6 +47,7 @@ from models_around import MODELS as AROUND
 from models_by_layer import MODELS as BY_LAYER
 from models_linear import MODELS as LINEAR
 from models_ssm import MODELS as SSM
+from models_zaya import MODELS as ZAYA
 
 HERE = Path(__file__).resolve().parent
 PREFILL = 7
@@ -106,8 +107,9 @@ def changed(config: Config, weights: Weights, changes: str, inputs: Inputs) -> I
         with mock.patch.object(library, name, swaps[name]):
             yield f"another {name}", answer(model, inputs)
     for name, module in model.named_modules():
-        if "Norm" in type(module).__name__:
-            with mock.patch.object(module, "forward", lambda x, *gate: x):
+        if (kind := type(module).__name__).find("Norm") >= 0:
+            is_of_two = "QKNorm" in kind  # the others may be given a gate as well
+            with mock.patch.object(module, "forward", lambda x, *more, two=is_of_two: (x, *more) if two else x):
                 yield f"no {name}", answer(model, inputs)
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         # One is a spare copy, the other adds the same to all scores of a query where no rotation tells keys apart.
@@ -137,7 +139,7 @@ def attentions(model: Any, output: Any) -> Iterator[tuple[str, torch.Tensor, tor
     for kind, scores in zip(named if named and len(named) == len(given) else attend, given, strict=True):
         if kind in LINEAR_LAYERS:
             continue
-        sizes = {"sliding_attention": "sliding_window", "local": "window_size"}
+        sizes = dict.fromkeys(("sliding_attention", "hybrid_sliding"), "sliding_window") | {"local": "window_size"}
         window = getattr(model.config, sizes[kind], None) if kind in sizes else None
         if kind == "chunked_attention":
             chunks = torch.arange(TOKENS) // model.config.attention_chunk_size
@@ -170,7 +172,7 @@ def check_inside(model: Any, inputs: Inputs) -> str:
 
 def record(name: str) -> None:
     """Check one model, print what was measured, write its file."""
-    kind, keys, changes = (MODELS | BY_LAYER | AROUND | LINEAR | SSM)[name]
+    kind, keys, changes = (MODELS | BY_LAYER | AROUND | LINEAR | SSM | ZAYA)[name]
     config: Config = {"architectures": [kind], **parsed(keys)}
     rng = np.random.default_rng(list(name.encode()))
     inputs = read(config, rng)
@@ -200,7 +202,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     torch.set_grad_enabled(False)
     torch.set_num_threads(1)
-    for name in sys.argv[1:] or [*MODELS, *BY_LAYER, *AROUND, *LINEAR, *SSM]:
+    for name in sys.argv[1:] or [*MODELS, *BY_LAYER, *AROUND, *LINEAR, *SSM, *ZAYA]:
         record(name)
 
 
