@@ -21,6 +21,7 @@ LONG_CONTEXT = 16_384
 
 def read_zamba(config: Config) -> Written:
     """One shared block: by `layers_block_type`, or else in one layer of each period from the fourth layer on."""
+    _check_tie(config)
     layers, norm, width, head_dim = layer_count(config), rms_norm(config), config.size("hidden_size"), _head_dim(config)
     agree(config, attention_hidden_size=2 * width)
     config.note("attn_layer_period", "attn_layer_offset")  # void beside a list of the layers
@@ -40,6 +41,11 @@ def read_zamba(config: Config) -> Written:
         HYBRID: {"name": "hybrid", **common, "shared_block": shared},
     }
     return whole(config, norm, NO_POSITIONS, [made[kind] for kind in kinds])
+
+
+def _check_tie(config: Config) -> None:
+    """With a head of its own the library does not share the blocks either, which no published model has."""
+    config.expect("tie_word_embeddings", True)
 
 
 def _by_period(config: Config, layers: int) -> list[str]:
@@ -74,6 +80,7 @@ def read_zamba2(config: Config) -> Written:
     """`num_mem_blocks` shared blocks take turns; adapters of `adapter_rank` on their networks, and where
     `use_shared_attention_adapter` says so on queries, keys and values; `add_bias_linear` is for networks and mixers.
     """
+    _check_tie(config)
     norm, kinds, positions = rms_norm(config), _listed(config), _positions(config)
     block, common = _shared_block(config), {"norm": norm, "positions": positions, "mixer": _mamba2(config)}
     mixing, blocks = {"name": "mamba", **common}, config.size("num_mem_blocks")
