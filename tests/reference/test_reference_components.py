@@ -416,8 +416,58 @@ def recurrent_cases():
     yield "mixers of all kinds", small(layers=[*layers, {"attention": CORE}])
 
 
+CONVOLVED = {"kind": "convolved", **CORE}
+
+
+def convolved_cases():
+    """(name, written form) of convolved attention, shifted and scaled sums, and routers with networks (ZAYA1)."""
+    for taps, group_taps, bias in product((1, 2, 4), (1, 2, 3), (False, True)):
+        sizes = {"taps": taps, "group_taps": group_taps, "bias": bias}
+        yield f"convolved {taps} {group_taps} {bias}", latent({**CONVOLVED, **sizes})
+    for window in (1, 5, 11, 13, 1009):
+        yield f"convolved, window {window}", latent({**CONVOLVED, "window": window, "scale": 0.3})
+    for kind in ("none", "alibi", "relative", "sinusoidal"):
+        yield f"convolved {kind}", latent({**CONVOLVED, "heads": 3, "kv_heads": 1, "head_dim": 4}, positions=kind)
+    yield "convolved, shared weights", latent(CONVOLVED, block={"share_weights": True, "residual_affine": True})
+    yield "convolved, further", latent(CORE, multi_token={"layer": {"attention": CONVOLVED, "residual_affine": True}})
+    shifted = {"residual_affine": True}
+    for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
+        yield f"shifted {norms} {norm}", small(norm=NORMS[norm], layer={**shifted, "norms": norms})
+        yield f"shifted pair {norms} {norm}", pair(norm=NORMS[norm], layer={**shifted, "norms": norms})
+    yield "shifted asking", small(layer={**shifted, "cross_attention": ASKED})
+    yield "shifted, scaled", small(layer={**shifted, "residual_scale": 0.3, "attention_norm": False})
+    yield "shifted mixer", small(attention=None, layer={**shifted, "mixer": {"kind": "short_conv"}})
+    for width in ({}, {"width": 7}, {"width": 7, "project": "after", "bias": True, "norm": "rmsnorm"}):
+        yield f"shifted embedding {width}", small(embedding={"affine": True, **width}, tie_embeddings=True)
+        yield f"shifted embedding of an encoder {width}", encoder(embedding={"affine": True, **width})
+    yield from network_cases()
+
+
+def network_cases():
+    """(name, written form) of routers with networks, and with choices of no expert."""
+    for name, norm in NORMS.items():
+        first = {"width": 7, "norm": norm}
+        routers = [{"network": {**first, "carried": carried}} for carried in (False, True, True)]
+        routers += [{}, {"network": {"width": 5, "carried": True}}]  # there is no earlier one of this width
+        layers = [{"attention": CORE, "feed_forward": {**MIXTURE, "router": router}} for router in routers]
+        yield f"networks before routers, {name}", small(layers=layers)
+    for skips, chosen in product((0, 1, 5), (1, 3)):
+        for router in ({"correction": "buffer"}, {"expert_scale": True, "bias": True, "scores": "sigmoid"}):
+            some = {**router, "skips": skips}
+            yield f"{chosen} of 8 and {skips}, {'correction' in router}", mixed(some, experts_per_token=chosen)
+            some = {**some, "normalize": False, "network": {"width": 7, "carried": True}}
+            yield (
+                f"{chosen} by network of 8 and {skips}, {'correction' in router}",
+                mixed(some, experts_per_token=chosen),
+            )
+    yield "a network of what comes in", mixed({"reads": "residual", "network": {"width": 7}})
+    module = {"repeat": 2, "layer": {"feed_forward": {**MIXTURE, "router": {"network": {"width": 7, "carried": True}}}}}
+    yield "further, with a network", small(multi_token=module)
+
+
 def cases():
     """(name, written form) of every case."""
+    yield from convolved_cases()
     yield from recurrent_cases()
     yield from encoder_cases()
     yield from pair_cases()
@@ -831,6 +881,7 @@ ALL = {
     "ProjectionNorm": ("projection layer", r".*\.[qk]_norm(_bias)?", True),
     "EachHeadNorm": ("each_head layer", r".*\.[qk]_norm(_bias)?", True),
     "Latent": ("latent 17 True rope", r"decoder\.layers\.\d\.attention\..*", True),
+    "Convolved": ("convolved 2 3 True", r"decoder\.layers\.\d\.attention\..*", True),
     "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
     **{
         owner: (f"mixer {kind}", r"decoder\.layers\.\d\.mixer\..*", True)
@@ -904,6 +955,8 @@ def test_a_kind_that_is_in_no_case_is_found():
         ("Embedding", "token_types", NUMBER),
         ("Embedding", "norm", None),
         *(("Embedding", "norm", norm) for norm in ("LayerNorm", "RMSNorm")),
+        ("Embedding", "affine", True),
+        ("Embedding", "affine", False),
         *((owner, field, choice) for owner, field, choice in everything_offered() if owner in ("LayerNorm", "RMSNorm")),
     }
     without = {what for case in CASES if "gated" not in case for what in said(model(case))}
@@ -957,6 +1010,9 @@ MIXED = (*LAYER, "feed_forward")
         ("dense beside rms", (*LAYER, "feed_forward_beside"), "kind", "feed-forward"),
         ("per-layer inputs silu", ("decoder", "per_layer_input"), "activation", "activation"),
         ("rope of a head", (*LAYER, "positions"), "frequencies", "frequencies"),
+        ("convolved 2 2 True", (*LAYER, "attention"), "kind", "attention"),
+        ("convolved 2 2 True", (*LAYER, "positions"), "kind", "positions"),
+        ("networks before routers, rms", (*MIXED, "router", "network", "norm"), "kind", "norm"),
         ("mixer mamba1", (*LAYER, "mixer"), "kind", "mixer"),
         ("mixer mamba1", (*LAYER, "mixer"), "activation", "activation"),
         ("mixer mamba2", (*LAYER, "mixer"), "activation", "activation"),
