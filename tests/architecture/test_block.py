@@ -157,6 +157,31 @@ def test_what_is_no_scale_of_a_layer(layer_scale):
         block(layer_scale=layer_scale)
 
 
+@pytest.mark.parametrize("norms", ["pre", "post", "output", "sandwich"])
+def test_both_parts_of_each_sum_may_be_shifted_and_scaled(norms):
+    """ZAYA1: four times D behind each sublayer, whatever it is."""
+    changes = {"norms": norms, "attention": None, "mixer": ShortConv(), "cross_attention": ATTENTION}
+    made = list(block(residual_affine=True, **changes).records(AT, 13, DECODER))
+    plain = list(block(**changes).records(AT, 13, DECODER))
+    ours = [r for r in made if r not in plain]
+    assert [r for r in made if r in plain] == plain
+    assert ours == [
+        Weight(f"decoder.layers.{sublayer}_{part}_{name}", {"D": 13}, 3)
+        for sublayer in ("mixer", "cross_attention", "feed_forward")
+        for part in ("residual", "output")
+        for name in ("gain", "shift")
+    ]
+    first = made.index(ours[4])  # behind the cross-attention, and before what comes next
+    assert all("feed_forward" not in r.path for r in made[:first])
+
+
+@pytest.mark.parametrize("parallel", ["one_norm", "two_norms"])
+def test_a_sum_of_three_is_not_shifted(parallel):
+    with pytest.raises(RuleError, match=r"^`residual_affine` is for sublayers one after another$"):
+        block(parallel=parallel, residual_affine=True).check(WHERE, 13)
+    block(parallel=parallel).check(WHERE, 13)
+
+
 def test_a_layer_does_something():
     with pytest.raises(RuleError) as caught:
         block(attention=None, feed_forward=None).check(WHERE, 13)

@@ -92,3 +92,11 @@ def test_the_parameters_of_albert_base(made):
     held = {w.path: w.parameters for w in model.inventory.weights if w.path.startswith("decoder.embedding")}
     # 30,000 x 128 = 3,840,000; 128 x 768 = 98,304; 768
     assert held == {"decoder.embedding": 3_840_000, PROJECTION: 98_304, f"{PROJECTION}_bias": 768}
+
+
+def test_what_enters_the_first_layer_may_be_shifted_and_scaled():
+    """ZAYA1: twice D numbers, behind all else, whatever the table's width."""
+    pair = [Weight(f"decoder.embedding_{name}", {"D": 13}) for name in ("gain", "shift")]
+    assert records(Embedding(affine=True))[1:] == pair
+    narrow = {"width": 7, "project": "after", **TYPES}
+    assert records(Embedding(affine=True, **narrow), LEARNED) == [*records(Embedding(**narrow), LEARNED), *pair]

@@ -5,7 +5,8 @@ import pytest
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.feed_forward import Dense, Gated, Mixture
 from costcalc.architecture.feed_forward.mixture import Router
-from costcalc.architecture.norm import RMSNorm
+from costcalc.architecture.feed_forward.router_network import RouterNetwork
+from costcalc.architecture.norm import LayerNorm, RMSNorm
 from costcalc.architecture.places import DECODER, SOURCE, At
 from costcalc.inventory import Matmul, Memory, Routed, Tokens, Weight, Workload
 
@@ -92,6 +93,64 @@ def test_what_stands_around_a_router():
     gained = records(changed(router=Router(norm=RMSNorm())))
     assert gained == [Weight(path("router_norm"), {"D": 13}, 3), *records(SMALL)]
     assert records(changed(router=Router(reads="residual"))) == records(SMALL)
+
+
+def test_a_network_in_front_of_a_router():
+    """ZAYA1: 13 -> 5, a gain of 5, 5 -> 5 twice, 5 -> 7, with biases on all but the last; 5 more that are carried."""
+    down, inner = {"D": 13, "W_router": 5}, {"W_router": 5, "W_router_out": 5}
+    network = [
+        *linear("router_down", down),
+        Weight(path("router_down_bias"), {"W_router": 5}, 3),
+        Weight(path("router_norm"), {"W_router": 5}, 3),
+        *linear("router_inner1", inner),
+        Weight(path("router_inner1_bias"), {"W_router_out": 5}, 3),
+        *linear("router_inner2", inner),
+        Weight(path("router_inner2_bias"), {"W_router_out": 5}, 3),
+        *linear("router", {"W_router": 5, "E": 7}),
+    ]
+    made = records(changed(router=Router(network=RouterNetwork(width=5))))
+    assert made == [*network, *records(SMALL)[2:]]
+    carried = records(changed(router=Router(network=RouterNetwork(width=5, carried=True))))
+    gain = Weight(path("router_carried_gain"), {"W_router": 5}, 3)
+    assert carried == [*made[:3], gain, *made[3:]]
+
+
+def test_the_norm_of_a_network_is_any():
+    network = RouterNetwork(width=5, norm=LayerNorm())
+    norms = [r.path for r in records(changed(router=Router(network=network))) if "norm" in r.path]
+    assert norms == [path("router_norm"), path("router_norm_bias")]
+
+
+def test_choices_that_are_no_experts():
+    """Scores, their bias and their correction have two more; experts and their scales do not, nor what is chosen."""
+    router = Router(bias=True, correction="buffer", expert_scale=True, skips=2)
+    held = {r.path.rpartition("feed_forward.")[2]: r for r in records(changed(router=router)) if type(r) is Weight}
+    assert held["router"].axes == {"D": 13, "choices": 9}
+    assert held["router_bias"].axes == {"choices": 9}
+    assert held["router_correction"] == Weight(path("router_correction"), {"choices": 9}, 3, "buffer")
+    assert held["router_expert_scale"].axes == {"E": 7}
+    assert held["experts.up"] == expert("experts.up", {"D": 13, "F": 11})[0]
+    # every choice counts as an expert's: 9 scores in place of 7, and two experts for each token as before
+    assert flops(changed(router=Router(skips=2)), new_tokens=11) == flops(SMALL, new_tokens=11) + 2 * 3 * 11 * 13 * 2
+
+
+@pytest.mark.parametrize("router", [{"groups": 7, "groups_per_token": 2}, {"weigh": "inputs"}])
+def test_choices_of_none_are_told_apart_from_all_experts_at_once(router):
+    with pytest.raises(RuleError, match=r"^`skips` go with one group of experts, and `weigh: outputs`$"):
+        changed(router=Router(skips=1, **router)).check(("feed_forward",), 13)
+    changed(router=Router(**router)).check(("feed_forward",), 13)
+
+
+@pytest.mark.parametrize("router", [{"norm": RMSNorm()}, {"input_scale": True}])
+def test_a_network_has_the_only_norm(router):
+    with pytest.raises(RuleError) as caught:
+        changed(router=Router(network=RouterNetwork(width=5), **router)).check(("feed_forward",), 13)
+    assert str(caught.value) == "a router with a `network` has the norm of that, and no `input_scale`"
+    assert (caught.value.where, caught.value.hint) == (
+        ("feed_forward", "router"),
+        "write `norm` inside of the `network`",
+    )
+    changed(router=Router(**router)).check(("feed_forward",), 13)
 
 
 def flops(mixture, **workload):
@@ -195,6 +254,10 @@ def test_what_a_reader_is_told():
     assert changed(latent_dim=5).summary() == "2 of 7 experts (gated silu, 11 wide) on 5 numbers"
     assert SMALL.summary() == "2 of 7 experts (gated silu, 11 wide)"
     assert changed(shared=Dense(d_ff=5)).summary().endswith(", one shared (dense gelu, 5 wide)")
+    router = Router(network=RouterNetwork(width=1024), skips=1)
+    said = "2 of 7 experts or none (gated silu, 11 wide), routed by a network 1,024 wide"
+    assert changed(router=router).summary() == said
+    assert changed(router=Router(skips=3)).summary() == "2 of 7 experts or 3 choices of none (gated silu, 11 wide)"
 
 
 @pytest.mark.parametrize("form", ["a word", "a mapping"])
