@@ -44,7 +44,7 @@ def read_qwen3_5(config: Config) -> Written:
 
 def read_qwen3_5_moe(config: Config) -> Written:
     """A mixture in every layer; the chosen experts' scores are divided by their sum whatever `norm_topk_prob` says."""
-    config.note("norm_topk_prob")
+    config.note("intermediate_size", "norm_topk_prob")  # no layer has one network
     return _read(config, [SPARSE] * layer_count(config), {SPARSE: _experts(config, normalize=True)})
 
 
@@ -56,12 +56,14 @@ def _experts(config: Config, *, normalize: bool) -> Written:
 
 
 def _read(config: Config, kinds: list[str], networks: dict[str, Written]) -> Written:
+    """`attention_bias` is on the gate and the output as well."""
     config.expect("attn_output_gate", None, True)
     config.expect("output_gate_type", None, "swish", "silu")
-    config.expect("attention_bias", None, False)  # the gate's matrix would have one as well
     types, norm, head_dim = by_interval(config, len(kinds), EVERY), rms_norm(config), config.size("head_dim")
     positions = rotations(config, head_dim, theta=1e4, part=ROTATED)
-    core = attention(config, head_dim=head_dim, qk_norm=per_head(norm), output_gate="per_channel")
+    bias = config.flag("attention_bias")
+    more = {"bias": bias, "out_bias": bias, "output_gate": "per_channel", "gate_bias": bias}
+    core = attention(config, head_dim=head_dim, qk_norm=per_head(norm), **more)
     mixer = mixer_of(config, state_dtype=state_dtype(config, "mamba_ssm_dtype"))
 
     def layer_of(word: str, kind: str) -> Written:

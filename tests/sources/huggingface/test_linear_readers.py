@@ -180,7 +180,6 @@ def test_old_names_of_lfm2_win():
 @pytest.mark.parametrize(
     ("config", "what"),
     [
-        ({**QWEN, "attention_bias": True}, "`attention_bias`: true of a qwen3_5_text config is not read"),
         ({**QWEN, "attn_output_gate": False}, "`attn_output_gate`: false"),
         ({**QWEN, "output_gate_type": "sigmoid"}, "`output_gate_type`: 'sigmoid'"),
         ({**QWEN, "linear_num_key_heads": 4}, "`linear_num_value_heads` 6 is not a multiple of `linear_num_key_heads`"),
