@@ -120,7 +120,7 @@ def _read(
         return {"norm": norm, "norms": norms, **made[word], "feed_forward": networks[kind]}
 
     order = layers_by_kind(list(zip([names[word] for word in types], kinds, strict=True)), layer_of)
-    return whole(config, norm, turned[FULL], order)
+    return whole(config, norm, turned.get(SLIDING, turned[FULL]), order)
 
 
 def _positions(config: Config, head_dim: int) -> dict[str, Written]:

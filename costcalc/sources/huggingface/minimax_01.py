@@ -8,6 +8,7 @@ from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import FULL, NO_POSITIONS, Written, layer_count, rms_norm
 from costcalc.sources.huggingface.recurrent import LINEAR
 from costcalc.sources.huggingface.sparse import (
+    agreed,
     attention,
     gated,
     head_size,
@@ -24,9 +25,13 @@ BLOCK = 256
 
 
 def read_minimax(config: Config) -> Written:
-    """Every other layer attends, the first included, where `layer_types` is null."""
-    layers = layer_count(config)
-    types = config.layer_types(layers, (LINEAR, FULL))
+    """`layer_types`, or the older `attn_type_list`, with a 1 for attention; every other layer attends, the first
+    included, where neither is there.
+    """
+    config.expect("postnorm", None, True)
+    layers, old = layer_count(config), "attn_type_list"
+    listed = marked(config, old, layers, off=LINEAR, on=FULL)
+    types = agreed(config, config.layer_types(layers, (LINEAR, FULL)), listed, old)
     types = types or [LINEAR if layer % 2 else FULL for layer in range(layers)]
     factors = {"attention": "full_attn_{}_factor", "lightning": "linear_attn_{}_factor", "mlp": "mlp_{}_factor"}
     return _read(config, types, factors, chunk=config.size("block_size"))
