@@ -69,13 +69,17 @@ def _of_length_1(x: Array) -> Array:
 def _log_decay(fields: Fields, x: Array, at: Scope) -> Array:
     """ln a = -A softplus(x W + b), of a head, or of each channel of its keys (Kimi). (B, T, D) -> (B, T, N, dk or 1).
 
-    A, one positive number a head, is held as its logarithm.
+    A, one positive number a head, is held as its logarithm. With a floor, ln a = floor · sigmoid(A (x W + b)), which
+    never falls below it (`BailingHybridForgetGate`).
     """
     channels = of_kind({"per_head": 1, "per_channel": fields["key_dim"]}, fields["decay"], "decay")
     heads = fields["heads"]
     step = _low_rank("decay", x, heads * channels, at, rank=fields["decay_rank"])  # (B, T, N·channels)
-    step = softplus(step + at.parameter("dt_bias", heads * channels)).reshape(*x.shape[:2], heads, channels)
-    return -np.exp(at.parameter("a_log", heads))[:, None] * step  # (N, 1) * (B, T, N, channels)
+    step = (step + at.parameter("dt_bias", heads * channels)).reshape(*x.shape[:2], heads, channels)
+    rate = np.exp(at.parameter("a_log", heads))[:, None]  # (N, 1)
+    if fields["decay_floor"] is not None:
+        return FLOAT(fields["decay_floor"]) * sigmoid(rate * step)  # (N, 1) * (B, T, N, channels)
+    return -rate * softplus(step)  # (N, 1) * (B, T, N, channels)
 
 
 def _low_rank(name: str, x: Array, outputs: int, at: Scope, *, rank: int | None) -> Array:

@@ -395,6 +395,8 @@ def recurrent_cases():
         small(attention=None, layer={"mixer": {"kind": "rwkv", "width": 17}, "feed_forward": channel}),
     )
     yield "mixing of channels only", small(attention=None, layer={"feed_forward": channel}, norm="layernorm")
+    beside = {"norms": "sandwich", "feed_forward_beside": channel}
+    yield "mixing of channels beside", small(layer=beside)
     inside = ({}, {"latent_bias": True, "shared": {"d_ff": 41}})
     for more in inside:
         yield f"experts on few numbers {more}", mixed(latent_dim=7, **more)

@@ -26,6 +26,7 @@ FIELDS = {
     "activation": "silu",
     "decay": "per_head",
     "decay_rank": None,
+    "decay_floor": None,
     "gate_rank": None,
     "gate_activation": "silu",
     "double_beta": False,
@@ -42,6 +43,8 @@ KIMI = {
 }
 CHANGES = {
     "a decay a head": {},
+    "a decay with a floor": {"decay_floor": -0.7},
+    "of Kimi, with a floor": {**KIMI, "decay_floor": -0.7},
     "twice the correction": {"double_beta": True},
     "of Kimi": KIMI,
     "of Kimi, one product": {**KIMI, "decay_rank": None, "gate_rank": None},
@@ -105,8 +108,11 @@ def looped(name):
         gate = low_rank(text, arrays, "gate")
         gate = gate * sigmoid(gate) if some["gate_activation"] == "silu" else sigmoid(gate)
         beta = sigmoid(text @ arrays["beta"]) * (2 if some["double_beta"] else 1)
-        steps = np.log1p(np.exp(low_rank(text, arrays, "decay") + arrays["dt_bias"])).reshape(11, 6, -1)
-        decay = np.exp(-np.exp(arrays["a_log"])[:, None] * steps)
+        steps = (low_rank(text, arrays, "decay") + arrays["dt_bias"]).reshape(11, 6, -1)
+        rates = np.exp(arrays["a_log"])[:, None]
+        decay = np.exp(-rates * np.log1p(np.exp(steps)))
+        if some["decay_floor"] is not None:
+            decay = np.exp(some["decay_floor"] * sigmoid(rates * steps))
         for t in range(11):
             heads = []
             for n in range(6):
