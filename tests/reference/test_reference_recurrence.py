@@ -42,6 +42,12 @@ def test_the_state_behind_the_last_kept_token_is_held(place, kept, held):
     np.testing.assert_array_equal(request.arrays["here.total"], np.full((2, 3), held))
 
 
+def test_where_no_token_stays_the_start_is_held(place):
+    request = Request(kept=0)
+    sums(place({}), X, Sight(request=request))
+    np.testing.assert_array_equal(request.arrays["here.total"], np.zeros((2, 3)))
+
+
 def test_with_no_request_a_text_starts_from_nothing(place):
     assert sums(place({}), X, Sight())[0, -1, 0] == 132
 
@@ -59,6 +65,7 @@ def test_how_many_stay(kept, tokens, stay):
         (True, 0, 1, True),
         (True, 5, 7, True),
         (True, 5, 1, False),  # a decode step
+        (True, 1, 1, False),
         (False, 0, 7, False),
         (False, 5, 1, False),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 import costcalc
 from costcalc.inventory import Workload
-from costcalc.reference import Arena, Request, Tape, forward, rms_norm
+from costcalc.reference import Arena, Request, Tape, alibi_slopes, forward, rms_norm
 from costcalc.reference.shared_block import shared_block
 from costcalc.reference.sight import Sight
 from costcalc.verification.faults import compare
@@ -49,7 +49,7 @@ def layer(**changes):
     return load({"shared_block": shared(**changes)}).model_dump()["decoder"]["layers"][0]
 
 
-def written_out(some):
+def written_out(some, slopes=(0, 0, 0)):
     """In float64: attention of the joined, then a network, one behind the other; no sums with what came in."""
 
     def w(name):
@@ -66,8 +66,8 @@ def written_out(some):
         q, k, v = (joined @ w(f"attention.{name}") + more * low_rank(joined, name) for name in "qkv")
         mixed = np.zeros((11, 24))
         for t in range(11):
-            for head in (slice(0, 8), slice(8, 16), slice(16, 24)):
-                weights = np.exp(0.5 * k[: t + 1, head] @ q[t, head])
+            for slope, head in zip(slopes, (slice(0, 8), slice(8, 16), slice(16, 24)), strict=True):
+                weights = np.exp(0.5 * k[: t + 1, head] @ q[t, head] + slope * np.arange(-t, 1))
                 mixed[t, head] = weights @ v[: t + 1, head] / weights.sum()
         y = rms_norm(mixed @ w("attention.output"), eps=0.3) * w("feed_forward_norm")
         added = bool(some["feed_forward_adapter_rank"]) * low_rank(y, "gate_up")
@@ -98,6 +98,12 @@ def test_the_block_is_its_formula(place, ranks, parts):
         "here.shared_block.attention.v_cache": (2, 3, 11, 8),
     }
     assert request.states == frozenset()
+
+
+def test_positions_of_the_layer_act_in_its_attention(place):
+    some = {**layer(), "positions": {"kind": "alibi", "max_bias": 8.0, "slope_scale": 1.0}}
+    y, _ = passed(place(GIVEN), some, (7, 4))
+    np.testing.assert_allclose(y, written_out(some["shared_block"], alibi_slopes(3)), rtol=1e-4, atol=1e-5)
 
 
 def test_what_it_records(place):
@@ -167,6 +173,7 @@ CASES = {
     "alternating": ({"name": "one", **A}, {"name": "two", **B}, {"name": "one", **A}, {"name": "plain"}),
     "without adapters": ({"name": "one", "repeat": 2, "shared_block": shared()},),
     "grouped": ({"name": "one", "repeat": 2, "shared_block": shared(attention={"heads": 4, "kv_heads": 2})},),
+    "biased": ({"repeat": 2, "shared_block": shared(attention={"heads": 4, "bias": True, "out_bias": True})},),
     "dense": ({"repeat": 2, "shared_block": shared(feed_forward={"kind": "dense", "d_ff": 17})},),
 }
 
