@@ -72,10 +72,8 @@ class Convolved(Component):
         """Projections, convolutions, scores and values over the pairs, the cache and the states, the output."""
         rows, width, queries = stream.rows, {"D": d_model}, {"N": self.heads, "H": self.head_dim}
         keys, half = {"K": self.kv_heads, "H": self.head_dim}, {"half": self.kv_heads * self.head_dim // 2}
-        yield from at.linear("q", rows, width, queries, bias=self.bias)
-        yield from at.linear("k", stream.key_rows, width, keys, bias=self.bias)
-        yield from at.linear("v_current", stream.key_rows, width, half, bias=self.bias)
-        yield from at.linear("v_delayed", stream.key_rows, width, half, bias=self.bias)
+        for name, made in (("q", queries), ("k", keys), ("v_current", half), ("v_delayed", half)):
+            yield from at.linear(name, rows, width, made, bias=self.bias)
         yield from self._convolutions(at, stream)
         yield at.weight("key_scale", {"K": self.kv_heads})
         pairs = stream.pairs(self.window, None)

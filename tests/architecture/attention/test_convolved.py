@@ -167,6 +167,10 @@ def test_it_looks_back_only(made, refusal):
     assert str(error) == "a recurrence looks back only: it is for a decoder"
 
 
+def test_what_is_usual():
+    assert (ZAYA1.taps, ZAYA1.group_taps, ZAYA1.bias, ZAYA1.window, ZAYA1.scale) == (2, 2, False, None, None)
+
+
 def test_what_is_left_out_and_said():
     assert SMALL.left_out(13) == {"scale": (5**-0.5, "1 / sqrt(head_dim)")}
     assert SMALL.rotated(13) == 5
