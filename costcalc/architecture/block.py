@@ -124,6 +124,11 @@ class Block(Component):
             "a `shared_block` is for a layer with a `mixer`, which reads its result, and `norms: pre`",
         )
         yield (
+            self.shared_block is None or not isinstance(self.positions, RelativePositions),
+            "a `shared_block` has no relative positions",
+            "write `positions: rope`, or `none`",
+        )
+        yield (
             self.shared_block is None or not self.share_weights,
             "`share_weights` shares all of a layer, `shared_block` a part of it",
             "take one of the two out",

@@ -100,6 +100,8 @@ def test_it_needs_a_mixer_that_reads_it(refusal):
     for change in ({"mixer": None}, {"norms": "post"}, {"norms": "sandwich"}):
         layer = {**hybrid(), "feed_forward": {"d_ff": 37}, **change}
         assert "is for a layer with a `mixer`" in str(refusal(layers=[layer]))
+    relative = {"kind": "relative", "buckets": 4, "max_distance": 7, "per_layer": True}
+    assert "has no relative positions" in str(refusal(layers=[{**hybrid(), "positions": relative}]))
     assert "`share_weights` shares all" in str(refusal(layers=[{**hybrid(), "share_weights": True}]))
 
 
