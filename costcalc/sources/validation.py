@@ -16,6 +16,8 @@ from costcalc.sources.origin import Origin, Where
 from costcalc.sources.synonyms import meant
 
 MOST_VALUES = 50_000
+FEW_HOMES = 2
+"""A key of more places is too common to say where it belongs."""
 ONE_LETTER = 0.85
 """How alike `head` and `heads` are: `head` has a place of its own, but is not sure to be meant for it."""
 
@@ -146,7 +148,7 @@ def _unknown_key(problem: _Problem) -> tuple[str, str]:
     container = problem.where[:-1]
     known = known_keys(container, problem.data)
     homes, of_kinds = homes_of(problem.key), kinds_with(problem.key, container)
-    home = [f"`{problem.key}` belongs in {homes[0]}"] if len(homes) == 1 else []
+    home = [f"`{problem.key}` belongs in {' or '.join(homes)}"] if 1 <= len(homes) <= FEW_HOMES else []
     if of_kinds:  # it stands where it may, but beside another kind
         home = [f"`{problem.key}` is of kind {' or '.join(of_kinds)}"]
     others = [key for key in known if key != problem.key]

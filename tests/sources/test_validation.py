@@ -86,7 +86,7 @@ def test_the_texts_below_are_sound_before_they_are_changed(write, text):
             "d_model: 13\nheads: 6",
             "heads: 6\n",
             "the top level",
-            "did you mean `head`? `heads` belongs in attention",
+            "did you mean `head`? `heads` belongs in attention or mixer",
         ),
         ("d_model: 13", "d_model: 13\nd_ff: 37", "d_ff: 37\n", "the top level", "`d_ff` belongs in feed_forward"),
         (
@@ -94,7 +94,7 @@ def test_the_texts_below_are_sound_before_they_are_changed(write, text):
             "d_model: 13\nattention: {}",
             "attention: {}",
             "the top level",
-            "`attention` belongs in a layer",
+            "`attention` belongs in a layer or shared_block",
         ),
         (
             "name: global",
@@ -108,7 +108,7 @@ def test_the_texts_below_are_sound_before_they_are_changed(write, text):
             "repeat: 3\n      attention: {}",
             "attention: {}",
             "decoder.layers[0]",
-            "`attention` belongs in a layer",
+            "`attention` belongs in a layer or shared_block",
         ),
         (
             "d_model: 13",
