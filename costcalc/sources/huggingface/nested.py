@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from costcalc.errors import shown
-from costcalc.sources.huggingface import LINEAGES, check_code
+from costcalc.sources.huggingface import check_code
 from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.lineages import LINEAGES
 from costcalc.sources.origin import Origin, Where
 
 Written = dict[str, Any]
