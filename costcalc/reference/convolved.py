@@ -44,7 +44,7 @@ def convolved_attention(
         k = sight.request.extended(at.named("k_cache"), k, window=fields["window"])  # (B, K, S, H)
         v = sight.request.extended(at.named("v_cache"), v, window=fields["window"])  # (B, K, S, H)
     factors: dict[str, Any] = {"scale": fields["scale"], "window": fields["window"], "start": sight.start}
-    mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added)  # (B, N, T, H)
+    mixed = mixed_values(q, k, v, at, **factors, added=added)  # (B, N, T, H)
     return at.linear("output", join_heads(mixed), x.shape[-1], bias=fields["bias"])  # (B, T, N·H) x (N·H, D)
 
 

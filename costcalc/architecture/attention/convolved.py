@@ -70,10 +70,10 @@ class Convolved(Component):
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """Projections, convolutions, scores and values over the pairs, the cache and the states, the output."""
-        rows, width, queries = stream.rows, {"D": d_model}, {"N": self.heads, "H": self.head_dim}
+        width, queries = {"D": d_model}, {"N": self.heads, "H": self.head_dim}
         keys, half = {"K": self.kv_heads, "H": self.head_dim}, {"half": self.kv_heads * self.head_dim // 2}
         for name, made in (("q", queries), ("k", keys), ("v_current", half), ("v_delayed", half)):
-            yield from at.linear(name, rows, width, made, bias=self.bias)
+            yield from at.linear(name, stream.rows, width, made, bias=self.bias)
         yield from self._convolutions(at, stream)
         yield at.weight("key_scale", {"K": self.kv_heads})
         pairs = stream.pairs(self.window, None)
@@ -84,7 +84,7 @@ class Convolved(Component):
             for name in ("k_cache", "v_cache"):
                 yield at.cached(name, {held.letters: held, **keys}, kind=stream.cache)
             yield from self._states(at, half)
-        yield from at.linear("output", rows, queries, width, bias=self.bias)
+        yield from at.linear("output", stream.rows, queries, width, bias=self.bias)
 
     def _convolutions(self, at: At, stream: Stream) -> Iterator[Record]:
         """C = (N + K)·H channels x taps; and of each of N + K heads its taps x H numbers -> H.

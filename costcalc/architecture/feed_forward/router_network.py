@@ -23,10 +23,10 @@ class RouterNetwork(Component):
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> W, W -> W twice, all with biases."""
-        rows, inside = stream.rows, {"W_router": self.width}
-        yield from at.linear("router_down", rows, {"D": d_model}, inside, bias=True)
+        inside = {"W_router": self.width}
+        yield from at.linear("router_down", stream.rows, {"D": d_model}, inside, bias=True)
         if self.carried:
             yield at.weight("router_carried_gain", inside)
         yield from self.norm.records(at, "router_norm", inside)
         for name in ("router_inner1", "router_inner2"):
-            yield from at.linear(name, rows, inside, {"W_router_out": self.width}, bias=True)
+            yield from at.linear(name, stream.rows, inside, {"W_router_out": self.width}, bias=True)
