@@ -171,3 +171,16 @@ def test_a_model_without_a_context_needs_one(refused, windowed):
     what, hint = refused("show", windowed)
     assert what == "windowed has no context_length"
     assert "--context 8k" in hint
+
+
+def test_what_zaya1_is(fine, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "zaya", "num_hidden_layers": 2}), "utf-8")
+    cells = page(fine("show", path, "--format", "csv"))
+    described = {label: value[0] for (section, label), value in cells.items() if section == "model"}
+    heads = "8 query heads on 2 key/value heads of 128, convolved over 2 and 2 tokens"
+    experts = "1 of 16 experts or none (gated silu, 2,048 wide), routed by a network 256 wide"
+    assert described["attention (first, 1 layer)"] == described["attention (later, 1 layer)"] == heads
+    assert described["feed-forward (later, 1 layer)"] == experts
+    assert described["norms"] == "rmsnorm, pre, residual shifted and scaled, final"
+    assert described["embedding"] == "shifted and scaled"
