@@ -59,7 +59,7 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         not any(is_recurrent(group.block) for group in arch.groups if group.path.partition(".")[0] == "encoder"),
         "a recurrence looks back only: it is for a decoder",
         ("encoder", "layers"),
-        "write an `attention`",
+        "leave mixers, channel mixing and convolved attention out of it",
     )
     for key in ("altup", "per_layer_input") if arch.encoder is not None else ():
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field
 
 from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.component import Component, Name, Rule, Size, Where
@@ -12,7 +15,7 @@ from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
 
-Network = Dense | Gated
+Network = Annotated[Dense | Gated, Field(discriminator="kind")]
 
 
 class SharedBlock(Component):
@@ -35,7 +38,7 @@ class SharedBlock(Component):
         attention = self.attention
         kv_heads, head_dim = attention.sizes(d_model)
         plain = attention.window is None and attention.chunk is None and attention.cache_of is None
-        yield plain, "a shared attention has no `window`, `chunk` or `cache_of`"
+        yield plain, "a shared attention has no `window`, `chunk` or `cache_of`", "take it out"
         same = attention.heads * head_dim == 2 * d_model and kv_heads == attention.heads
         yield (
             self.attention_adapter_rank is None or (same and attention.v_dim in (None, head_dim)),
@@ -45,6 +48,7 @@ class SharedBlock(Component):
         yield (
             self.feed_forward_adapter_rank is None or isinstance(self.feed_forward, Gated),
             "`feed_forward_adapter_rank` is for a gated network",
+            "write `feed_forward: {kind: gated, d_ff: ...}`, or take it out",
         )
 
     def check(self, where: Where, d_model: int) -> None:

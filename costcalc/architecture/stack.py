@@ -130,8 +130,8 @@ class Stack(Component):
         sets = Counter(block.shared_block.weights for block in blocks if block.shared_block is not None)
         for name, count in sets.items():
             if count > 1:
-                message = f"{count} different layers have a `shared_block` of the weights {name!r}"
-                hint = "write `weights:` and another name in one of them, or make the layers equal"
+                message = f"{count} layers that are not equal have a `shared_block` of the weights {name!r}"
+                hint = "write `weights:` and another name in one of them, or make all their keys equal, `name` too"
                 raise RuleError(message, (*where, "layers"), hint)
 
     def _relative_heads(self) -> set[int]:

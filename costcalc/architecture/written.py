@@ -34,7 +34,8 @@ STACK_KEYS = ("norm", "positions", "final_norm", "altup", "per_layer_input", "bl
 LAYER_KEYS = ("norm", "positions")
 """Keys of a stack that are defaults for its layers as well."""
 
-EXCLUSIVE = {"attention": "mixer", "mixer": "attention"}
+EXCLUSIVE = {"attention": "mixer", "mixer_beside": "mixer", "mixer": "attention", "shared_block": "attention"}
+"""A default -> what takes its place in a layer that writes it."""
 
 MOST_ENTRIES = 10_000
 
@@ -108,7 +109,7 @@ def _full_layer(layer: Any, defaults: Mapping) -> Any:
 
 
 def _is_replaced(key: str, layer: Mapping) -> bool:
-    """Of an attention and a mixer a layer has one: writing the one takes a default of the other away."""
+    """Of an attention and a mixer a layer has one: writing one takes a default of the other away, and its company."""
     other = EXCLUSIVE.get(key)
     return other is not None and layer.get(other) is not None and key not in layer
 

@@ -207,8 +207,9 @@ def _limit(each: Fit) -> str | None:
     if count is None:
         return None
     caches = (count.value + 1) * each.engine.conversation.value
+    held = "state" if each.engine.state.value == each.engine.conversation.value else "KV cache"
     limiting = (
-        "the KV cache, not the weights, limits" if caches > weights else "the weights, more than the KV cache, limit"
+        f"the {held}, not the weights, limits" if caches > weights else f"the weights, more than the {held}, limit"
     )
     return (
         f"{name}: {limiting} how many users fit: one more would make {human(caches, 'bytes')} of cache beside "

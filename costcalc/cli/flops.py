@@ -85,8 +85,9 @@ def run(
 ) -> None:
     """Forward FLOPs of a prefill, a decode step (--seq-len 1 --past-tokens N) or a batch, and training FLOPs.
 
-    Exact: every matrix product, a multiply-add is two; nothing else is counted. An encoder-decoder's encoder runs over
-    its --memory-tokens in the pass that starts the request, the one without past tokens.
+    Exact: every matrix product, a multiply-add is two; nothing else is counted, but scans of recurrent layers, which
+    are modelled and on a row of their own. An encoder-decoder's encoder runs over its --memory-tokens in the pass that
+    starts the request, the one without past tokens.
     """
     del version, debug
     sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)

@@ -89,8 +89,8 @@ def run(
     """KV-cache memory at a context, and what the next token adds.
 
     Exact: what the maths needs, not what an engine reserves in pages; a window layer holds min(context, window), latent
-    attention one latent a token. An encoder-decoder also holds keys and values of its --memory-tokens, once; an encoder
-    alone keeps nothing.
+    attention one latent a token. Recurrent layers hold a state that does not grow, apart from the rest. An
+    encoder-decoder also holds keys and values of its --memory-tokens, once; an encoder alone keeps nothing.
     """
     del version, debug
     dtype, sequences = canonical_dtype(dtype), parse_length(batch, name="--batch")

@@ -56,8 +56,9 @@ def states_note(name: str, inventory: Inventory, dtype: str) -> str | None:
     if not owns:
         return None
     follow = [f"those of convolutions and shifts in {dtype}"] if None in owns else []
-    own = [f"recurrent ones in {other}" for other in owns if other is not None]
-    return f"{name}: states do not grow, {' and '.join(own + follow)}"
+    own = " or ".join(other for other in owns if other is not None)
+    recurrent = [f"recurrent ones in {own}"] if own else []
+    return f"{name}: states do not grow, {' and '.join(recurrent + follow)}"
 
 
 def _in_chunks(scans: list[Any]) -> bool:

@@ -176,16 +176,28 @@ def side_by_side(
     status: str = "exact",
     others: dict[str, str] | None = None,
 ) -> Table:
-    """One column a model: rows in the order in which they first appear, empty where a model has none.
+    """One column a model: rows in the order in which they appear, empty where a model has none.
 
     others: the status of rows whose numbers are not what the table's are, by their labels.
     """
-    labels, statuses = dict.fromkeys(label for sheet in sheets for label in sheet), others or {}
+    labels, statuses = _in_one_order(sheets), others or {}
     rows = [
         Row(label, tuple(sheet.get(label) for sheet in sheets), label == strong, statuses.get(label, ""))
         for label in labels
     ]
     return Table(title, tuple(names), tuple(rows), by_model=True, status=status)
+
+
+def _in_one_order(sheets: list[dict[str, Cell]]) -> list[str]:
+    """The labels of all sheets; one that those before did not have comes behind the label before it, or last."""
+    labels: list[str] = []
+    for sheet in sheets:
+        before: str | None = None
+        for label in sheet:
+            if label not in labels:
+                labels.insert(len(labels) if before is None else labels.index(before) + 1, label)
+            before = label
+    return labels
 
 
 def with_shares(

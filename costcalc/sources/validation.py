@@ -116,6 +116,8 @@ _WRITTEN = {
     "attention": "`attention: {heads: 12}`",
     "cross_attention": "`cross_attention: {heads: 12}`",
     "feed_forward": "`feed_forward: {kind: gated, d_ff: 3072}`",
+    "mixer": "`mixer: {kind: mamba2, heads: 32, head_dim: 64}`",
+    "mixer_beside": "`mixer_beside: {kind: mamba2, heads: 32, head_dim: 64}`",
     "embedding": "`embedding: {norm: layernorm}`",
 }
 """How keys that hold a component are written, for those who wrote something else."""
@@ -140,6 +142,7 @@ _WANTED = (
 _WANTED_OF = {
     "sparsity": (("", "a number from 0 to below 1", "write a share, such as `{key}: 0.95`"),),
     "up_shift": (("", "a number", "write a number, such as `{key}: 1.0`"),),
+    "decay_floor": (("", "a number below 0", "write a number, such as `{key}: -5.0`"),),
 }
 """Numbers with bounds of their own."""
 

@@ -92,7 +92,7 @@ def test_what_is_refused(fields, message):
 def test_different_layers_cannot_share_one_set(refusal):
     plain, wide = hybrid(), {**hybrid(), "name": "wide", "feed_forward": {"d_ff": 41}}
     error = refusal(layers=[plain, wide])
-    assert "2 different layers have a `shared_block` of the weights 'shared'" in str(error)
+    assert "2 layers that are not equal have a `shared_block` of the weights 'shared'" in str(error)
     assert "write `weights:`" in error.hint
 
 

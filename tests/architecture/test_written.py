@@ -340,6 +340,17 @@ def test_a_second_network_is_dense_unless_it_says_otherwise():
     assert layer["feed_forward_beside"] == {"kind": "dense", "d_ff": 37}
 
 
+def test_what_stands_beside_a_default_goes_with_it():
+    """A mixer in place of an attention that has one beside it; an attention in place of a mixer with a shared block."""
+    top = {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm"}
+    beside = {"attention": {"heads": 6, "head_dim": 5}, "mixer_beside": "short_conv"}
+    (layer,) = full_form({**top, "block": beside, "layers": [{"mixer": "short_conv"}]})["decoder"]["layers"]
+    assert not {"attention", "mixer_beside"} & set(layer)
+    shared = {"mixer": "short_conv", "shared_block": {"attention": {"heads": 2}, "feed_forward": {"d_ff": 7}}}
+    (layer,) = full_form({**top, "block": shared, "layers": [{"attention": {"heads": 6}}]})["decoder"]["layers"]
+    assert not {"mixer", "shared_block"} & set(layer)
+
+
 @pytest.mark.parametrize(("default", "written"), [("attention", "mixer"), ("mixer", "attention")])
 def test_a_mixer_takes_the_place_of_a_default_attention_and_the_other_way_round(default, written):
     parts = {"attention": {"heads": 6, "head_dim": 5}, "mixer": {"kind": "short_conv"}}

@@ -179,6 +179,25 @@ def test_the_sources_of_scans_and_states(fine, hybrid):
     assert "note: state_elements: what a recurrence carries on, of constant size: Gu and Dao, arXiv 2312.00752" in state
 
 
+def test_rows_of_states_stand_below_the_cache_whichever_model_comes_first(fine, hybrid, tiny):
+    rows = csv.reader(io.StringIO(fine("kv", tiny, hybrid, "--format", "csv")))
+    labels = [row[1] for row in rows if row[0] == "KV cache"]
+    assert labels[1:5] == ["cache", "of which keys and values", "of which constant state", "next token adds"]
+
+
+def test_states_of_several_dtypes_are_told_once(fine, tmp_path):
+    path = tmp_path / "two.yaml"
+    layers = [
+        f"  - {{mixer: {{kind: lightning, heads: 6, head_dim: 5, state_dtype: {own}}}}}" for own in ("fp32", "bf16")
+    ]
+    path.write_text("\n".join(["vocab_size: 19", "d_model: 13", "norm: rmsnorm", "layers:", *layers]), encoding="utf-8")
+    assert "states do not grow, recurrent ones in fp32 or bf16\n" in fine("kv", path, "--context", "7") + "\n"
+
+
+def test_what_limits_a_model_without_keys_is_its_state(fine, chunked):
+    assert "the state, not the weights, limits" in fine("fits", chunked, "--memory", "1MB", "--context", "7")
+
+
 def test_verify_runs_chunks_too(fine, tmp_path):
     path = tmp_path / "wide.yaml"
     path.write_text(CHUNKED.replace("chunk: 4", "chunk: 64"), encoding="utf-8")

@@ -87,10 +87,11 @@ def test_a_formula_on_one_line():
 
 
 def test_side_by_side_keeps_the_order_in_which_rows_appear():
-    first, second = {"a": "1", "b": "2"}, {"c": "3", "b": "4", "a": "5"}
+    first, second = {"a": "1", "b": "2"}, {"c": "3", "b": "4", "a": "5", "d": "6"}
     table = side_by_side("title", ["one", "two"], [first, second], strong="b")
     assert [(row.label, row.cells, row.strong) for row in table.rows] == [
         ("a", ("1", "5"), False),
+        ("d", (None, "6"), False),  # behind the row that it is behind
         ("b", ("2", "4"), True),
         ("c", (None, "3"), False),
     ]

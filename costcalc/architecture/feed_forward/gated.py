@@ -16,7 +16,7 @@ class Gated(Component):
 
     limit: the gate is bounded by it from above, the other factor from both sides; up_shift: what is added to that
     factor (gpt-oss). sparsity: the share of the gate's numbers that becomes 0, were they normal: the activation gets
-    what is beyond so many deviations from their mean (Gemma-3n; arXiv 2506.06644). None of them changes a count.
+    what is beyond so many deviations from their mean (Gemma-3n; arXiv 2506.06644). No count follows from these three.
     """
 
     kind: Literal["gated"] = "gated"

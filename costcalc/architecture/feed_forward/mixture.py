@@ -121,7 +121,11 @@ class Mixture(Component):
             f"experts {{experts}} are no multiple of {router.groups} groups",
             "change `experts`, or `groups` of the `router`",
         )
-        yield self.latent_dim is not None or not self.latent_bias, "`latent_bias` belongs to a `latent_dim`"
+        yield (
+            self.latent_dim is not None or not self.latent_bias,
+            "`latent_bias` belongs to a `latent_dim`",
+            "write one, or take it out",
+        )
         reached = router.groups_per_token * (self.experts // router.groups)
         yield (
             self.experts_per_token <= reached,

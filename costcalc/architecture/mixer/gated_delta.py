@@ -19,13 +19,13 @@ PRODUCTS = ("scan_recall", "scan_update", "scan_read")
 class GatedDelta(Component):
     """`heads` value heads, each with a state of key_dim x value_dim that decays and is corrected by each token.
 
-    key_heads: None means as many as heads; each serves heads / key_heads value heads. key_dim, value_dim: numbers of
-    one head. d_conv: taps of the convolution of queries, keys and values. decay: one number "per_head" (Gated DeltaNet)
-    or "per_channel" of its keys (Kimi); decay_rank: through a product of this rank. gate_rank: the same for the gate of
-    the output, whose norm has value_dim gains for all heads. activation: of queries, keys and values; gate_activation:
-    of that gate; double_beta: corrections of twice the size; decay_floor: the logarithm of the decay is this times a
-    sigmoid (Ling-3). None of them changes a count. chunk: tokens that kernels take at once. state_dtype: of the state;
-    the inputs kept for the convolution follow the cache.
+    key_heads: None means as many as heads; each serves heads / key_heads value heads. key_dim: numbers of a key head.
+    value_dim: of a value head. d_conv: taps of the convolution of queries, keys and values. decay: one number
+    "per_head" (Gated DeltaNet) or "per_channel" of its keys (Kimi); decay_rank: through a product of this rank.
+    gate_rank: the same for the gate of the output, whose norm has value_dim gains for all heads. activation: of
+    queries, keys and values; gate_activation: of that gate; double_beta: corrections of twice the size; decay_floor:
+    the logarithm of the decay is this times a sigmoid (Ling-3). No count follows from these five. chunk: tokens that
+    kernels take at once. state_dtype: of the state; the inputs kept for the convolution follow the cache.
     """
 
     kind: Literal["gated_delta"] = "gated_delta"
@@ -48,13 +48,17 @@ class GatedDelta(Component):
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Value heads divide evenly among key heads."""
         if self.key_heads is not None:
-            yield self.heads % self.key_heads == 0, "heads {heads} is not a multiple of key_heads {key_heads}"
+            message = "heads {heads} is not a multiple of key_heads {key_heads}"
+            yield self.heads % self.key_heads == 0, message, "change `heads`, or `key_heads`"
             yield (
                 self.decay == "per_head" or self.key_heads == self.heads,
                 "`decay: per_channel` is for as many key heads as heads",
                 "leave `key_heads` out",
             )
-        yield self.decay == "per_channel" or self.decay_rank is None, "`decay_rank` goes with `decay: per_channel`"
+        has_channels = self.decay == "per_channel" or self.decay_rank is None
+        yield has_channels, "`decay_rank` goes with `decay: per_channel`", "write that, or take `decay_rank` out"
+        below = self.decay_floor is None or self.decay_floor < 0
+        yield below, "`decay_floor` is the lowest logarithm of a decay: below 0", "write `decay_floor: -5.0`"
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """As many key heads as heads."""

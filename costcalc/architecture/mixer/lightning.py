@@ -16,8 +16,8 @@ from costcalc.units import several
 class Lightning(Component):
     """Linear attention of `heads` of `head_dim`, whose state decays by a fixed slope of each head.
 
-    activation: of queries, keys and values. chunk: tokens that kernels take at once, the last of them as many as there
-    are. The outputs of all heads have one RMS norm and a sigmoid gate. state_dtype: of the state.
+    The outputs of all heads have one RMS norm and a sigmoid gate. activation: of queries, keys and values. chunk:
+    tokens that kernels take at once, the last of them as many as there are. state_dtype: of the state.
     """
 
     kind: Literal["lightning"] = "lightning"

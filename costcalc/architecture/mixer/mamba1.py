@@ -39,7 +39,11 @@ class Mamba1(Component):
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Channels divide evenly among heads."""
-        yield self.d_inner % self.heads == 0, "d_inner {d_inner} is not a multiple of heads {heads}"
+        yield (
+            self.d_inner % self.heads == 0,
+            "d_inner {d_inner} is not a multiple of heads {heads}",
+            "change `d_inner`, or `heads`",
+        )
 
     def summary(self) -> str:
         """One line for a reader."""

@@ -17,7 +17,7 @@ class Mamba2(Component):
     """`heads` of `head_dim` channels, each head with head_dim x d_state numbers and one decay for all of them.
 
     groups: heads of one group share what enters and leaves their states. d_conv: taps of the convolution before.
-    bias: on the projection in, out_bias on that out, conv_bias on the convolution. gated_norm: an RMS norm in front
+    bias: on the projection in. out_bias: on that out. conv_bias: on the convolution. gated_norm: an RMS norm in front
     of the projection out (Falcon-H1 has none); norm_before_gate: the norm comes before the gate; it changes no count.
     chunk: tokens that kernels take at once. state_dtype: of the state; the inputs kept for the convolution follow the
     cache.
@@ -40,8 +40,16 @@ class Mamba2(Component):
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among groups."""
-        yield self.heads % self.groups == 0, "heads {heads} is not a multiple of groups {groups}"
-        yield self.gated_norm or not self.norm_before_gate, "`norm_before_gate` needs the `gated_norm`"
+        yield (
+            self.heads % self.groups == 0,
+            "heads {heads} is not a multiple of groups {groups}",
+            "change `heads`, or `groups`",
+        )
+        yield (
+            self.gated_norm or not self.norm_before_gate,
+            "`norm_before_gate` needs the `gated_norm`",
+            "take one of the two out",
+        )
 
     def summary(self) -> str:
         """One line for a reader."""

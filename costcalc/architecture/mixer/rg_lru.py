@@ -18,8 +18,8 @@ GATES = ("input_gate", "recurrence_gate")
 class RGLRU(Component):
     """`width` channels with one number of state each, behind a convolution of `d_conv` taps and beside a gate.
 
-    heads: equal blocks on the diagonal of the matrices of its two gates. activation: of the branch beside. All products
-    have biases. state_dtype: of the state; the d_conv - 1 inputs kept for the convolution follow the cache.
+    All products have biases. heads: equal blocks on the diagonal of the matrices of its two gates. activation: of the
+    branch beside. state_dtype: of the state; the d_conv - 1 inputs kept for the convolution follow the cache.
     """
 
     kind: Literal["rg_lru"] = "rg_lru"
@@ -31,7 +31,11 @@ class RGLRU(Component):
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Channels divide evenly among blocks; a convolution has something to keep."""
-        yield self.width % self.heads == 0, "width {width} is not a multiple of heads {heads}"
+        yield (
+            self.width % self.heads == 0,
+            "width {width} is not a multiple of heads {heads}",
+            "change `width`, or `heads`",
+        )
         yield self.d_conv > 1, "`d_conv` is at least 2", "write how many tokens the convolution reads"
 
     def summary(self) -> str:

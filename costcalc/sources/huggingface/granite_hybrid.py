@@ -8,7 +8,7 @@ from costcalc.sources.huggingface.bamba import mamba2
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import FULL, NO_POSITIONS, Written, free_head_dim, layer_count, rms_norm
 from costcalc.sources.huggingface.recurrent import LINEAR, kinds_of_layers
-from costcalc.sources.huggingface.sparse import ROPE_KEYS, attention, count, gated, mixture, rotations, whole
+from costcalc.sources.huggingface.sparse import ROPE_KEYS, attention, gated, mixture, rotations, whole, whole_number
 
 
 def read_granitemoehybrid(config: Config) -> Written:
@@ -53,7 +53,7 @@ def _positions(config: Config, head_dim: int) -> Written:
 def _network(config: Config) -> Written:
     """`shared_intermediate_size` wide for all tokens; no expert beside where `num_local_experts` is 0."""
     shared = gated(config, config.size("shared_intermediate_size"))
-    if count(config, "num_local_experts") == 0:
+    if whole_number(config, "num_local_experts") == 0:
         config.note("num_experts_per_tok", "intermediate_size")
         return shared
     expert, router = gated(config, config.size("intermediate_size")), {"scores": "softmax_of_chosen"}

@@ -25,6 +25,7 @@ from costcalc.sources.huggingface.sparse import (
     mixture,
     shared_experts,
     whole,
+    whole_number,
     words,
 )
 
@@ -101,6 +102,7 @@ def _networks(config: Config, kinds: list[str]) -> dict[str, Written]:
     made = {DENSE: network(config)} if DENSE in kinds else {}
     if SPARSE in kinds:
         width = config.size("moe_intermediate_size")
+        whole_number(config, "n_shared_experts")  # a null has no meaning to the class
         shared, router = shared_experts(config, "n_shared_experts", width), corrected_router(config)
         expert = gated(config, width)
         made[SPARSE] = mixture(config, expert, router=router, shared=shared, experts="num_local_experts")

@@ -22,7 +22,6 @@ from costcalc.sources.huggingface.sparse import (
     DENSE,
     SPARSE,
     attention,
-    count,
     dense_first,
     layers_by_kind,
     mixture,
@@ -30,6 +29,7 @@ from costcalc.sources.huggingface.sparse import (
     per_head,
     rotations,
     whole,
+    whole_number,
 )
 
 CONV = "conv"
@@ -64,7 +64,7 @@ def read_lfm2_moe(config: Config) -> Written:
     if types is None:
         what = "`layer_types` says which layers attend, and nothing stands in for it"
         raise config.refusal(what, f"write {CONV} or {FULL} for each layer", "layer_types")
-    kinds = dense_first(layers, count(config, "num_dense_layers"))
+    kinds = dense_first(layers, whole_number(config, "num_dense_layers"))
     config.note("intermediate_size")  # where no layer is dense
     router = {
         "correction": "buffer" if config.flag("use_expert_bias") else False,
@@ -113,7 +113,8 @@ def _read(
     made: dict[str, Written] = {names[CONV]: {"positions": NO_POSITIONS, "mixer": mixer}}
     for word in names.keys() & turned.keys():
         reach = window if word == SLIDING else None
-        of_word = attention(config, head_dim=head_dim, qk_norm=per_head(norm), window=reach, **core)
+        kv_heads = config.size("num_key_value_heads")  # a null has no meaning to these classes
+        of_word = attention(config, head_dim=head_dim, kv_heads=kv_heads, qk_norm=per_head(norm), window=reach, **core)
         made[names[word]] = {"positions": turned[word], "attention": of_word}
 
     def layer_of(word: str, kind: str) -> Written:

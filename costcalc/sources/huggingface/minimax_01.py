@@ -71,7 +71,8 @@ def _read(config: Config, types: list[str], factors: dict[str, str], *, chunk: i
     heads, activation = config.size("num_attention_heads"), config.activation("hidden_act")
     sizes = {"heads": heads, "head_dim": head_dim, "chunk": chunk, "activation": activation}
     mixer: Written = {"kind": "lightning", **sizes, "state_dtype": "fp32"}
-    core = attention(config, head_dim=head_dim)
+    kv_heads = config.size("num_key_value_heads")  # a null has no meaning to the class
+    core = attention(config, head_dim=head_dim, kv_heads=kv_heads)
     scales = {name: _ratio(config, key) for name, key in factors.items()}
 
     def layer_of(word: str) -> Written:

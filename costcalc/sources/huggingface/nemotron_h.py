@@ -14,7 +14,6 @@ from costcalc.sources.huggingface.sparse import (
     agreed,
     attention,
     corrected_router,
-    count,
     later_tokens,
     mixture,
     whole,
@@ -60,6 +59,8 @@ def read_nemotron_h(config: Config) -> Written:
 
 def _kinds(config: Config) -> list[str]:
     written, pattern = config["layers_block_type"], config["hybrid_override_pattern"]
+    if written == []:
+        raise config.refusal("`layers_block_type` lists no layer", "write one word a layer", "layers_block_type")
     listed = written
     if written is not None:
         depth = len(written) if isinstance(written, list) else 1
@@ -148,8 +149,8 @@ def _experts(config: Config) -> Written:
     """The one for all tokens reads what the layer reads, the routed ones `moe_latent_size` numbers of it; `mlp_bias` is
     not on the routed ones.
     """
-    agree(config, n_shared_experts=1)
-    bias, latent = config.flag("mlp_bias"), count(config, "moe_latent_size") or None
+    config.expect("n_shared_experts", None, 1)
+    bias, latent = config.flag("mlp_bias"), config.size_or_none("moe_latent_size")
     network = mixture(
         config,
         _dense(config, "moe_intermediate_size", bias=False),

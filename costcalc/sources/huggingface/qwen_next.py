@@ -63,7 +63,8 @@ def _read(config: Config, kinds: list[str], networks: dict[str, Written]) -> Wri
     positions = rotations(config, head_dim, theta=1e4, part=ROTATED)
     bias = config.flag("attention_bias")
     more = {"bias": bias, "out_bias": bias, "output_gate": "per_channel", "gate_bias": bias}
-    core = attention(config, head_dim=head_dim, qk_norm=per_head(norm), **more)
+    kv_heads = config.size("num_key_value_heads")  # a null has no meaning to these classes
+    core = attention(config, head_dim=head_dim, kv_heads=kv_heads, qk_norm=per_head(norm), **more)
     mixer = mixer_of(config, state_dtype=state_dtype(config, "mamba_ssm_dtype"))
 
     def layer_of(word: str, kind: str) -> Written:

@@ -44,4 +44,6 @@ def agree(config: Config, **derived: object) -> None:
         said = config[key]
         if said is not None and (type(said) is not type(value) or said != value):
             what = f"`{key}` is {shown(said)}, but by the other keys it is {shown(value)}"
+            if isinstance(value, list):
+                what = f"`{key}` is not what the other keys say"
             raise config.refusal(what, "take it out, or change what it does not agree with", key)

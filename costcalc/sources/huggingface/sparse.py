@@ -186,7 +186,12 @@ def shared_experts(config: Config, key: str, width: int, *, bias: bool = False) 
 
 def count(config: Config, key: str) -> int:
     """A whole number from 0; null is 0."""
-    number = 0 if config[key] is None else config.whole(key)
+    return 0 if config[key] is None else whole_number(config, key)
+
+
+def whole_number(config: Config, key: str) -> int:
+    """A whole number from 0."""
+    number = config.whole(key)
     if number < 0:
         raise config.refusal(f"`{key}` must be at least 0, got {number}", f'write "{key}": 0', key)
     return number

@@ -91,6 +91,8 @@ def test_as_many_key_heads_as_heads(told):
         ({"key_heads": 4}, "heads 6 is not a multiple of key_heads 4"),
         ({"key_heads": 2, "decay": "per_channel"}, "as many key heads as heads"),
         ({"decay_rank": 3}, "`decay_rank` goes with `decay: per_channel`"),
+        ({"decay_floor": 5.0}, "`decay_floor` is the lowest logarithm of a decay"),
+        ({"decay_floor": 0.0}, "`decay_floor` is the lowest logarithm of a decay"),
     ],
 )
 def test_what_is_refused(fields, message):

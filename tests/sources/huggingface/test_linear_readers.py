@@ -176,6 +176,9 @@ def test_old_names_of_lfm2_win():
     assert arch.tie_embeddings is False
     exact = load({**LFM2, "block_auto_adjust_ff_dim": False})
     assert {group.block.feed_forward.d_ff for group in exact.groups} == {37}
+    # two thirds of 100 are 66 before the factor, and 99 after; not 100
+    factor = {"block_ffn_dim_multiplier": 1.5, "block_multiple_of": 1, "block_ff_dim": 100}
+    assert {group.block.feed_forward.d_ff for group in load({**LFM2, **factor}).groups} == {99}
 
 
 @pytest.mark.parametrize(
@@ -231,9 +234,16 @@ def test_old_names_of_lfm2_win():
         ({**RWKV, "attention_hidden_size": 43}, "`attention_hidden_size` is 43, but by the other keys it is 42"),
         ({**XLSTM, "use_bias": True}, "`use_bias`: true"),
         ({**XLSTM, "tie_word_embeddings": True}, "`tie_word_embeddings`: true"),
-        ({**XLSTM, "slstm_at": [1]}, "`slstm_at` is a list"),
+        ({**XLSTM, "slstm_at": [1]}, "`slstm_at` is not what the other keys say"),
         ({**XLSTM, "num_blocks": 4}, "`num_blocks` is 4, but by the other keys it is 3"),
         ({**XLSTM, "qk_dim_factor": 0.3}, "`qk_dim_factor` of `hidden_size` 128 gives 38 numbers"),
+        # a null that the class cannot be built with
+        *(
+            ({**config, "num_key_value_heads": None}, "`num_key_value_heads` must be")
+            for config in (QWEN, MINIMAX, LFM2, LFM2_MOE)
+        ),
+        ({**KIMI, "num_shared_experts": None}, "shared_experts` must be"),
+        ({**LFM2_MOE, "num_dense_layers": None}, "`num_dense_layers` must be"),
         ({**XLSTM, "num_heads": 3}, "gives 128 numbers, which 3 heads or steps of 64 miss"),
     ],
 )

@@ -159,7 +159,7 @@ def test_layers_for_later_tokens_are_not_counted():
         ({"layers_block_type": "M-*EM"}, "must be a list of 1 words"),
         ({"num_hidden_layers": 6}, "`num_hidden_layers` is 6, but 5 layers are listed"),
         ({"n_groups": 3}, "`n_groups` 3 does not divide the 4 heads"),
-        ({"n_shared_experts": 2}, "`n_shared_experts` is 2"),
+        ({"n_shared_experts": 2}, "`n_shared_experts`: 2 of a nemotron_h config"),
         ({"tie_word_embeddings": True}, "`tie_word_embeddings`: true"),
         ({"attention_bias": True}, "`attention_bias`: true"),
         ({"mamba_proj_bias": True}, "`mamba_proj_bias`: true"),
@@ -323,7 +323,7 @@ def test_adapters_are_of_each_layer():
     ("changes", "match"),
     [
         ({"layers_block_type": None}, "`num_hidden_layers` 5, and no list of them: the class's own is of 54"),
-        ({"hybrid_layer_ids": [1, 2]}, "`hybrid_layer_ids` is a list"),
+        ({"hybrid_layer_ids": [1, 2]}, "`hybrid_layer_ids` is not what the other keys say"),
         ({"use_conv_bias": False}, "`use_conv_bias`: false"),
         ({"mamba_headdim": 12}, "`mamba_headdim` is 12"),
         ({"n_mamba_heads": 3}, "do not come to the width inside, 44"),
@@ -341,3 +341,16 @@ def test_positions_of_zamba2():
     turned = load({**ZAMBA2, "use_mem_rope": True, "attention_head_dim": 8, "use_long_context": True})
     assert (turned.decoder.positions.kind, turned.context_length) == ("rope", 16_384)
     assert (load(ZAMBA2).decoder.positions.kind, load(ZAMBA2).context_length) == ("none", 4_096)
+
+
+@pytest.mark.parametrize(
+    ("config", "what"),
+    [
+        ({**GRANITE, "num_local_experts": None}, "`num_local_experts` must be"),
+        ({**NEMOTRON, "layers_block_type": []}, "`layers_block_type` lists no layer"),
+        ({**NEMOTRON, "moe_latent_size": 0}, "`moe_latent_size` must be"),
+    ],
+)
+def test_what_the_class_cannot_be_built_with(config, what):
+    with pytest.raises(CostcalcError, match=what):
+        load(config)
