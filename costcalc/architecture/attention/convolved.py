@@ -45,10 +45,15 @@ class Convolved(Component):
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and values into two halves."""
-        yield self.heads % self.kv_heads == 0, "heads {heads} is not a multiple of kv_heads {kv_heads}"
+        yield (
+            self.heads % self.kv_heads == 0,
+            "heads {heads} is not a multiple of kv_heads {kv_heads}",
+            "change one of the two",
+        )
         yield (
             self.kv_heads * self.head_dim % 2 == 0,
             "kv_heads {kv_heads} x head_dim {head_dim} is odd: half of the values are those of the token before",
+            "make one of the two even",
         )
 
     def rotated(self, d_model: int) -> int:
