@@ -104,11 +104,8 @@ class Block(Component):
         yield self.attention_norm or has_left_out, "`attention_norm: false` needs an attention, and `norms: pre`"
         yield not self.parallel or has_both, "`parallel` needs both `attention` and `feed_forward`"
         yield not self.parallel or self.norms == "pre", "`parallel` goes with `norms: pre`, not with {norms}"
-        yield (
-            not (self.parallel and self.residual_affine),
-            "`residual_affine` is for sublayers one after another",
-            "write `parallel: false`",
-        )
+        is_one_sum = not (self.parallel and self.residual_affine)
+        yield is_one_sum, "`residual_affine` is for sublayers one after another", "write `parallel: false`"
         if self.attention is not None and isinstance(self.positions, RotaryPositions):
             rotary_dim, head_dim = self.positions.rotary_dim, self.attention.rotated(d_model)
             if rotary_dim is not None:
