@@ -63,7 +63,8 @@ class Router(Component):
             "write `norm` inside of the `network`",
         )
         plain = self.groups == 1 and self.weigh == "outputs"
-        yield self.skips == 0 or plain, "`skips` go with one group of experts, and `weigh: outputs`"
+        said = "`skips` go with one group of experts, and `weigh: outputs`"
+        yield self.skips == 0 or plain, said, "take `skips` out, or what does not go with them"
 
     def records(self, at: At, d_model: int, stream: Stream, *, experts: int) -> Iterator[Record]:
         """D -> E, and what stands before and behind it."""
