@@ -6,6 +6,9 @@ from collections.abc import Container
 
 from costcalc.inventory import Inventory, group_of
 
+SHIFTED = ("_gain", "_shift")
+"""Of the stream and of what is added to it (ZAYA1): one part of a model, whichever sublayer it is behind."""
+
 
 def component_of(path: str, inventory: Inventory, groups: Container[str]) -> str:
     """'decoder.layers.local.attention.q' -> 'attention': the first word below its group of layers, or its stack."""
@@ -21,6 +24,8 @@ def component_of(path: str, inventory: Inventory, groups: Container[str]) -> str
 def _family(word: str) -> str:
     if word.removesuffix("_bias").endswith("norm"):
         return "norms"
+    if word.endswith(SHIFTED) and not word.startswith("embedding"):
+        return "residual"
     for family in ("embedding", "head"):
         if word == family or word.startswith(f"{family}_"):
             return family

@@ -1,7 +1,7 @@
 import pytest
 
 from costcalc import load
-from costcalc.calculators.components import sum_by_component
+from costcalc.calculators.components import component_of, sum_by_component
 from costcalc.calculators.parameters import parameters
 from costcalc.inventory import Inventory
 
@@ -94,3 +94,18 @@ def test_every_group_of_gemma_2_adds_to_the_same_components():
         "attention": 42 * 44_040_192,  # 3,584 x 256 x (16 + 8 + 8 + 16)
         "feed_forward": 42 * 3 * 3584 * 14_336,
     }
+
+
+@pytest.mark.parametrize(
+    ("word", "component"),
+    [
+        ("attention_residual_gain", "residual"),
+        ("feed_forward_output_shift", "residual"),
+        ("embedding_gain", "embedding"),
+        ("attention.key_scale", "attention"),
+    ],
+)
+def test_shifts_and_gains_of_the_stream_are_one_component(word, component):
+    inventory = Inventory((), {"decoder": ("decoder.layers",) * 2})
+    path = f"decoder.{word}" if word.startswith("embedding") else f"decoder.layers.{word}"
+    assert component_of(path, inventory, inventory.layers_of) == component
