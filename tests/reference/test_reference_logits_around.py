@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recorded_logits import fed, share_apart, with_every
 
 import costcalc
-from costcalc.reference import Given, Request, Tape, forward
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "forward"
 TOKENS = 13
@@ -169,35 +169,13 @@ def weights(name):
     return {path: np.ascontiguousarray(values) for path, values in ours.items()}
 
 
-def answered(name, fields, parts=(TOKENS,), given=None):
+def answered(name, fields, parts=(TOKENS,), given=None, **form):
     """The logits of all tokens, fed in parts to one request, and the last part's tape."""
-    request, logits, tape = Request(), [], None
-    for part in np.split(recorded(name)[1], np.cumsum(parts)[:-1], axis=1):
-        tape = Tape(Given(weights(name) if given is None else given))
-        logits.append(forward(fields, part, tape=tape, request=request))
-    return np.concatenate(logits, axis=1), tape
+    return fed(fields, recorded(name)[1], parts, weights(name) if given is None else given, **form)
 
 
 def apart(name, logits):
-    """The largest distance from what was recorded, as a share of the largest logit."""
-    truth = recorded(name)[2]
-    assert logits.shape == truth.shape
-    return float(np.abs(logits - truth).max() / np.abs(truth).max())
-
-
-def with_every(value, key, old, new):
-    """A copy of nested fields in which every `key: old`, at least one, is `key: new`."""
-    found = []
-
-    def changed(inner):
-        if isinstance(inner, dict):
-            found.extend(1 for name, held in inner.items() if (name, held) == (key, old))
-            return {name: new if (name, held) == (key, old) else changed(held) for name, held in inner.items()}
-        return [changed(held) for held in inner] if isinstance(inner, list | tuple) else inner
-
-    result = changed(value)
-    assert found, f"no {key} is {old}"
-    return result
+    return share_apart(recorded(name)[2], logits)
 
 
 @pytest.mark.parametrize("parts", SPLITS.values(), ids=SPLITS)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recorded_logits import fed, share_apart, with_every
 
 import costcalc
-from costcalc.reference import Given, Request, Tape, forward
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "forward"
 CLOSE = 1e-5
@@ -345,19 +345,11 @@ def weights(name):
 def answered(name, fields, parts=(13,), given=None, **others):
     """The logits of all tokens, fed in parts to one request, and the last part's tape."""
     _, tokens, inputs, *_ = recorded(name)
-    inputs, request, logits, tape = {**inputs, **others}, Request(), [], None
-    for part in np.split(tokens, np.cumsum(parts)[:-1], axis=1):
-        tape = Tape(Given(weights(name) if given is None else given))
-        more = {} if request.past else inputs
-        logits.append(forward(fields, part, tape=tape, request=request, **more))
-    return np.concatenate(logits, axis=1), tape
+    return fed(fields, tokens, parts, weights(name) if given is None else given, first={**inputs, **others})
 
 
 def apart(name, logits):
-    """The largest distance from what was recorded, as a share of the largest logit."""
-    truth = recorded(name)[3]
-    assert logits.shape == truth.shape
-    return float(np.abs(logits - truth).max() / np.abs(truth).max())
+    return share_apart(recorded(name)[3], logits)
 
 
 def cases():
@@ -390,21 +382,6 @@ def test_every_recorded_parameter_is_used_and_counted(name):
     counted = costcalc.parameters(model(name))
     assert counted.total + counted.buffers == theirs
     assert counted.buffers == (97 if name == "bart" else 0)
-
-
-def with_every(value, key, old, new):
-    """A copy of nested fields in which every `key: old`, at least one, is `key: new`."""
-    found = []
-
-    def changed(inner):
-        if isinstance(inner, dict):
-            found.extend(1 for name, held in inner.items() if (name, held) == (key, old))
-            return {name: new if (name, held) == (key, old) else changed(held) for name, held in inner.items()}
-        return [changed(held) for held in inner] if isinstance(inner, list | tuple) else inner
-
-    result = changed(value)
-    assert found, f"no {key} is {old}"
-    return result
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recorded_logits import fed, share_apart
 
 import costcalc
 from costcalc.reference import Given, Request, Tape, forward, mixture
@@ -123,19 +124,13 @@ def weights():
 
 
 def answered(parts=(TOKENS,), fields=None, given=None):
-    """The logits of all tokens, fed in parts to one request, the last part's tape, and the request."""
-    request, logits, tape = Request(), [], None
-    for part in np.split(recorded()[0], np.cumsum(parts)[:-1], axis=1):
-        tape = Tape(Given(weights() if given is None else given))
-        logits.append(forward(model().model_dump() if fields is None else fields, part, tape=tape, request=request))
-    return np.concatenate(logits, axis=1), tape
+    """The logits of all tokens, fed in parts to one request, and the last part's tape."""
+    fields = model().model_dump() if fields is None else fields
+    return fed(fields, recorded()[0], parts, weights() if given is None else given)
 
 
 def apart(logits):
-    """The largest distance from what was recorded, as a share of the largest logit."""
-    truth = recorded()[1]
-    assert logits.shape == truth.shape
-    return float(np.abs(logits - truth).max() / np.abs(truth).max())
+    return share_apart(recorded()[1], logits)
 
 
 @pytest.mark.parametrize("parts", SPLITS.values(), ids=SPLITS)
