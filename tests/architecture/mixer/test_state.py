@@ -88,3 +88,13 @@ def test_the_dtype_of_a_state(kind, told):
     for mixer, dtype in ((KINDS[kind], "fp32"), (KINDS[kind].model_copy(update={"state_dtype": "bf16"}), "bf16")):
         for name, (_, own) in told(mixer).states.items():
             assert own == (None if name in follows else dtype), name
+
+
+def test_what_is_meant_where_nothing_is_written():
+    """The class defaults of transformers, and of the papers' code."""
+    mamba1, mamba2 = Mamba1(d_inner=22, dt_rank=7), Mamba2(heads=6, head_dim=5)
+    delta, lightning = GatedDelta(heads=6, key_dim=5, value_dim=7), Lightning(heads=6, head_dim=5)
+    assert (mamba1.kind, mamba1.d_state, mamba1.d_conv, mamba1.conv_bias, mamba1.bias) == ("mamba1", 16, 4, True, False)
+    assert (mamba2.d_state, mamba2.groups, mamba2.d_conv, mamba2.chunk, mamba2.conv_bias) == (128, 1, 4, 256, True)
+    assert (delta.d_conv, delta.chunk, delta.conv_bias, delta.decay) == (4, 64, False, "per_head")
+    assert (lightning.chunk, ShortConv().d_conv, RGLRU(width=22, heads=2).d_conv) == (256, 3, 4)
