@@ -158,11 +158,7 @@ def _decoder_passes(run: Runner, workload: Workload) -> Passes:
     errors.append(distance(step, full[:, -1:], scale=full))
     asked = run("prefill, a token of the encoder changed", text, encode, given=others) if others else None
 
-    def again(label: str, **form: Any) -> InOtherForm:
-        differ: list[float] = []
-        run(label, text, partial(_as_before, rows, differ), given=given, **form)
-        return run.tapes.pop(), differ
-
+    in_other_forms = _in_other_forms(run, text, rows, given)
     return Passes(
         run.tapes,
         full,
@@ -173,9 +169,23 @@ def _decoder_passes(run: Runner, workload: Workload) -> Passes:
         asked,
         tuple(encoded),
         tuple(earlier),
-        absorbed=again("prefill, absorbed", latent="absorbed") if has_latents(run.fields) else None,
-        chunked=again("prefill, chunked", chunked=True) if has_chunks(run.fields) else None,
+        **in_other_forms,
     )
+
+
+def _in_other_forms(run: Runner, text: Array, rows: dict[int, Array], given: Given) -> dict[str, InOtherForm]:
+    """The prefill once more for each form that some layer has beside its first; rows: what each layer gave then."""
+    forms: dict[str, dict[str, Any]] = {}
+    if has_latents(run.fields):
+        forms["absorbed"] = {"latent": "absorbed"}
+    if has_chunks(run.fields):
+        forms["chunked"] = {"chunked": True}
+    found = {}
+    for name, form in forms.items():
+        differ: list[float] = []
+        run(f"prefill, {name}", text, partial(_as_before, rows, differ), given=given, **form)
+        found[name] = run.tapes.pop(), differ
+    return found
 
 
 def _as_before(rows: dict[int, Array], errors: list[float], layer: int, x: Array) -> Array:
