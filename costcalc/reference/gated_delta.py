@@ -16,7 +16,7 @@ from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.convolution import convolved
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
-from costcalc.reference.recurrence import States, held_states, hold_states, is_chunked, recurrence
+from costcalc.reference.recurrence import States, held_states, hold_states, is_chunked, padded, recurrence
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
@@ -141,9 +141,9 @@ def _chunk_by_chunk(
 
 def _in_chunks(x: Array, chunk: int) -> Array:
     """(B, T, N, any) -> (B, N, n, c, any), with zeros behind the last token."""
-    batch, tokens, heads, size = x.shape
-    padded = np.pad(x, [(0, 0), (0, -tokens % chunk), (0, 0), (0, 0)])  # (B, n·c, N, any)
-    return padded.reshape(batch, padded.shape[1] // chunk, chunk, heads, size).transpose(0, 3, 1, 2, 4)
+    batch, _, heads, size = x.shape
+    whole = padded(x, chunk)  # (B, n·c, N, any)
+    return whole.reshape(batch, whole.shape[1] // chunk, chunk, heads, size).transpose(0, 3, 1, 2, 4)
 
 
 def _faded(a: Array, b: Array, since: Array, at: Scope, name: str) -> Array:

@@ -11,7 +11,7 @@ from costcalc.sources.huggingface.config import Config, entries
 from costcalc.sources.huggingface.decoder import FULL, NO_POSITIONS, Written, layer_count, rms_norm
 from costcalc.sources.huggingface.delta import NAMES, kimi_delta
 from costcalc.sources.huggingface.latent import TRAINING, latent, network
-from costcalc.sources.huggingface.recurrent import LINEAR
+from costcalc.sources.huggingface.recurrent import LINEAR, either
 from costcalc.sources.huggingface.sparse import (
     DENSE,
     SPARSE,
@@ -83,13 +83,8 @@ def hybrid(
     norm, networks = rms_norm(config), _networks(config, kinds)
 
     def layer_of(word: str, kind: str) -> Written:
-        attends = word == NAMES[FULL]
-        return {
-            "norm": norm,
-            "positions": positions if attends else NO_POSITIONS,
-            **({"attention": attention} if attends else {"mixer": mixer}),
-            "feed_forward": networks[kind],
-        }
+        mixed = either(attends=word == NAMES[FULL], attention=attention, mixer=mixer, positions=positions)
+        return {"norm": norm, **mixed, "feed_forward": networks[kind]}
 
     order = layers_by_kind(list(zip([NAMES[word] for word in types], kinds, strict=True)), layer_of)
     return whole(config, norm, positions, order, **more)

@@ -5,8 +5,8 @@ experts in every layer. Each sublayer's input is normed before its residual bran
 from __future__ import annotations
 
 from costcalc.sources.huggingface.config import Config
-from costcalc.sources.huggingface.decoder import FULL, NO_POSITIONS, Written, layer_count, rms_norm
-from costcalc.sources.huggingface.recurrent import LINEAR
+from costcalc.sources.huggingface.decoder import FULL, Written, layer_count, rms_norm
+from costcalc.sources.huggingface.recurrent import LINEAR, either
 from costcalc.sources.huggingface.sparse import (
     agreed,
     attention,
@@ -76,13 +76,12 @@ def _read(config: Config, types: list[str], factors: dict[str, str], *, chunk: i
     scales = {name: _ratio(config, key) for name, key in factors.items()}
 
     def layer_of(word: str) -> Written:
-        attends = word == NAMES[FULL]
+        mixed = either(attends=word == NAMES[FULL], attention=core, mixer=mixer, positions=positions)
         return {
             "norm": norm,
             "norms": "post",
-            "positions": positions if attends else NO_POSITIONS,
             "residual_scale": scales[word] if scales[word] == scales["mlp"] else 1.0,
-            **({"attention": core} if attends else {"mixer": mixer}),
+            **mixed,
             "feed_forward": network,
         }
 

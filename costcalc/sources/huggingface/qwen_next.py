@@ -5,9 +5,9 @@ of four, and in the fourth attention whose heads' outputs are behind a gate; a q
 from __future__ import annotations
 
 from costcalc.sources.huggingface.config import Config
-from costcalc.sources.huggingface.decoder import FULL, NO_POSITIONS, Written, layer_count, rms_norm
+from costcalc.sources.huggingface.decoder import FULL, Written, layer_count, rms_norm
 from costcalc.sources.huggingface.delta import NAMES, by_interval, delta_net
-from costcalc.sources.huggingface.recurrent import state_dtype
+from costcalc.sources.huggingface.recurrent import either, state_dtype
 from costcalc.sources.huggingface.sparse import (
     DENSE,
     SPARSE,
@@ -68,13 +68,8 @@ def _read(config: Config, kinds: list[str], networks: dict[str, Written]) -> Wri
     mixer = mixer_of(config, state_dtype=state_dtype(config, "mamba_ssm_dtype"))
 
     def layer_of(word: str, kind: str) -> Written:
-        attends = word == NAMES[FULL]
-        return {
-            "norm": norm,
-            "positions": positions if attends else NO_POSITIONS,
-            **({"attention": core} if attends else {"mixer": mixer}),
-            "feed_forward": networks[kind],
-        }
+        mixed = either(attends=word == NAMES[FULL], attention=core, mixer=mixer, positions=positions)
+        return {"norm": norm, **mixed, "feed_forward": networks[kind]}
 
     order = layers_by_kind(list(zip([NAMES[word] for word in types], kinds, strict=True)), layer_of)
     of_module = layer_of(NAMES[FULL], kinds[-1])

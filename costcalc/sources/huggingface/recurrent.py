@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from costcalc.errors import shown
 from costcalc.sources.huggingface.config import Config
-from costcalc.sources.huggingface.decoder import FULL
+from costcalc.sources.huggingface.decoder import FULL, NO_POSITIONS, Written
 from costcalc.sources.huggingface.sparse import words
 
 LINEAR, HYBRID = "linear_attention", "hybrid"
@@ -24,6 +24,11 @@ def kinds_of_layers(config: Config, key: str, layers: int, known: tuple[str, ...
     old = tuple(word for word, now in OLD_WORDS.items() if now in known)
     listed = words(config, key, layers, (*known, *old))
     return None if listed is None else [OLD_WORDS.get(word, word) for word in listed]
+
+
+def either(*, attends: bool, attention: Written, mixer: Written, positions: Written) -> Written:
+    """What a layer has of the two: attention with its positions, or a mixer, which has none."""
+    return {"positions": positions, "attention": attention} if attends else {"positions": NO_POSITIONS, "mixer": mixer}
 
 
 def state_dtype(config: Config, key: str) -> str:
