@@ -20,6 +20,7 @@ from costcalc.inventory import (
     Routed,
     Sequences,
     Tokens,
+    Unstated,
     Weight,
 )
 
@@ -120,6 +121,10 @@ class At:
     ) -> Cached:
         """An array that a request holds."""
         return Cached(f"{self.path}.{name}", axes, self.times, kind, None, form)
+
+    def unstated(self, of: str, why: str) -> Unstated:
+        """What a part does, and nobody has stated."""
+        return Unstated(self.path, of, why)
 
     def linear(
         self, name: str, rows: Extent, inputs: Mapping[str, int], outputs: Mapping[str, int], *, bias: bool

@@ -37,7 +37,7 @@ def kv_cache(
     context = checked_length(context, name="context", least=1)
     dtype = canonical_dtype(dtype)
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
-    check_asked(inventory, now)
+    check_asked(inventory, now, of="cache")
     if not inventory.has_cache:
         return NO_CACHE
     after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)

@@ -9,7 +9,7 @@ from costcalc.calculators.parameters import HELD
 from costcalc.calculators.terms import cached_term, weight_term
 from costcalc.calculators.workings import Figures
 from costcalc.expression import Expression, symbol
-from costcalc.inventory import Cached, Inventory, Weight, Workload, group_of
+from costcalc.inventory import Cached, Inventory, Weight, Workload, check_stated, group_of
 
 THUMB = "the textbook rule: 2 FLOPs a weight and token forward, 3 times that for training, 16-bit caches"
 
@@ -36,6 +36,7 @@ class RuleOfThumb:
 
 def rule_of_thumb(inventory: Inventory) -> RuleOfThumb:
     """2 FLOPs for each weight that multiplies a token in the layers, and 2 bytes for each cached number."""
+    check_stated(inventory, of="flops")
     matrices = sum(weight.used_parameters for weight in _matrices(inventory))
     vocabulary = sum(weight.parameters for weight in _vocabulary(inventory))
     cached = sum(record.elements(ONE_TOKEN) for record in _growing(inventory))

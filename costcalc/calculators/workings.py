@@ -126,7 +126,7 @@ def cache_figures(
     """The keys of `costcalc kv`, `prefix` before each; all of them 0 where nothing is kept."""
     dtype = canonical_dtype(dtype)
     now = Workload(batch=batch, new_tokens=context, memory_tokens=memory_tokens)
-    check_asked(inventory, now)
+    check_asked(inventory, now, of="cache")
     after = Workload(batch=batch, new_tokens=context + 1, memory_tokens=memory_tokens)
     kinds = [_elements(f"{prefix}{name}", _of_kind(inventory, kind), now, prefix) for kind, name in KINDS.items()]
     total = _bytes(f"{prefix}kv_cache_bytes", inventory.cached, now, dtype, prefix)

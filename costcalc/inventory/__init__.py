@@ -1,7 +1,7 @@
 """What an architecture is made of: the workload, the extents that depend on it, and the three records."""
 
 from costcalc.expression import smaller
-from costcalc.inventory.asked import check_asked
+from costcalc.inventory.asked import check_asked, check_stated
 from costcalc.inventory.extents import (
     Asking,
     Context,
@@ -17,7 +17,7 @@ from costcalc.inventory.extents import (
     Sequences,
     Tokens,
 )
-from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Weight, group_of
+from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Unstated, Weight, group_of
 from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
 from costcalc.inventory.workload import Workload
 
@@ -41,10 +41,12 @@ __all__ = [
     "Routed",
     "Sequences",
     "Tokens",
+    "Unstated",
     "Weight",
     "WholeChunks",
     "Workload",
     "check_asked",
+    "check_stated",
     "group_of",
     "smaller",
 ]

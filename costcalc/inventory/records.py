@@ -1,4 +1,4 @@
-"""The three records that an architecture states once, and that every calculator folds over.
+"""The records that an architecture states once, and that every calculator folds over.
 
 Axes are named with the field's letters (`letters.py` says what each means): a matmul's axes print its formula,
 `2·B·T·D·N·H`.
@@ -108,7 +108,18 @@ class Cached(NamedTuple):
         return self.times * _product(self.axes, workload)
 
 
-Record = Weight | Matmul | Cached
+class Unstated(NamedTuple):
+    """What a part is known to do and nobody has stated: a question about it is refused, with the reason.
+
+    of: "flops" | "cache". why: the end of a sentence, "the keys that a query meets are drawn by a hash of both".
+    """
+
+    path: str
+    of: str
+    why: str
+
+
+Record = Weight | Matmul | Cached | Unstated
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +143,11 @@ class Inventory:
     def matmuls(self) -> tuple[Matmul, ...]:
         """The matrix multiplications."""
         return tuple([record for record in self.records if type(record) is Matmul])
+
+    @property
+    def unstated(self) -> tuple[Unstated, ...]:
+        """What cannot be asked."""
+        return tuple([record for record in self.records if type(record) is Unstated])
 
     @property
     def cached(self) -> tuple[Cached, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from costcalc.inventory import Cached, Inventory, Matmul, Record, Weight, Workload, group_of
+from costcalc.inventory import Cached, Inventory, Matmul, Unstated, Weight, Workload, group_of
 from costcalc.reference.tape import Tape
 
 KINDS = ("parameters", "FLOPs", "cached elements")
@@ -16,6 +16,7 @@ PARTS = (*((kind, kind, None) for kind in KINDS), *((name, "parameters", role) f
 """What is added up: its name, the kind that it is of, and the role of those that stand beside the others."""
 CORES = ("scores", "values")
 """Roles of an attention's products of two activations, and what those are called."""
+Stated = Weight | Matmul | Cached
 Amount = tuple[int, str]
 """How many, and what else must agree: a parameter's role, the weight that a matmul multiplies by."""
 Amounts = dict[str, dict[str, Amount]]
@@ -62,7 +63,7 @@ def stated(inventory: Inventory, workload: Workload) -> Amounts:
     amounts: Amounts = {kind: {} for kind in KINDS}
     layers, shared = _layers(inventory), _shared(inventory)
     for record in inventory.records:
-        if not _happens(record, workload):
+        if isinstance(record, Unstated) or not _happens(record, workload):
             continue
         group = group_of(record.path, layers)
         places = layers.get(group or "", [""])
@@ -79,7 +80,7 @@ def stated(inventory: Inventory, workload: Workload) -> Amounts:
     return {kind: _without_nothing(amounts[kind]) for kind in KINDS}
 
 
-def _happens(record: Record, workload: Workload) -> bool:
+def _happens(record: Stated, workload: Workload) -> bool:
     """Of the two forms of a latent attention, and of what it may hold, one does."""
     if isinstance(record, Matmul):
         return record.runs(workload)
@@ -153,7 +154,7 @@ def _placed(path: str, group: str | None, place: str) -> str:
     return place + path[len(group or "") :] if inside else path
 
 
-def _of_one_layer(record: Record, workload: Workload) -> tuple[str, int]:
+def _of_one_layer(record: Stated, workload: Workload) -> tuple[str, int]:
     """What one of its equal layers has of it; of extra modules, which are in no stack, all."""
     if isinstance(record, Weight):
         return KINDS[0], (record if record.role == "extra" else record._replace(times=1)).parameters
@@ -188,7 +189,8 @@ def _wrong_depths(inventory: Inventory, phase: str) -> list[Fault]:
     Weights that are stated as shared and are not differ in the layers that hold their own. Extra ones are of no stack.
     """
     layers, shared = _layers(inventory), _shared(inventory)
-    own = [record for record in inventory.records if not (isinstance(record, Weight) and record.role == "extra")]
+    told = [record for record in inventory.records if not isinstance(record, Unstated)]
+    own = [record for record in told if not (isinstance(record, Weight) and record.role == "extra")]
     depths = [(record, len(layers.get(group_of(record.path, layers) or "", [""]))) for record in own]
     return [
         Fault((phase,), "layers", record.path, (), record.times, depth)

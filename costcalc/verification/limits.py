@@ -7,7 +7,7 @@ from math import prod
 
 from costcalc.architecture import Architecture
 from costcalc.errors import CostcalcError
-from costcalc.inventory import Weight, Workload
+from costcalc.inventory import Weight, Workload, check_stated
 from costcalc.reference import Arena
 from costcalc.reference.arrays import Fields
 
@@ -111,8 +111,10 @@ def _of_one_expert(weight: Weight) -> dict[str, int]:
 
 
 def refuse_too_large(arch: Architecture) -> None:
-    """Raise `CostcalcError` where a pass of `arch` would take many hours, or activations of many gigabytes."""
+    """Raise `CostcalcError` where a pass of `arch` would take many hours, or many gigabytes, or is not stated."""
     workload, inventory = workload_for(arch), arch.inventory
+    check_stated(inventory, of="flops")
+    check_stated(inventory, of="cache")
     tokens = max(workload.new_tokens, workload.memory_tokens)
     flops = sum(matmul.flops(workload) for matmul in inventory.matmuls if matmul.runs(workload))
     multiplied = {matmul.of for matmul in inventory.matmuls}
