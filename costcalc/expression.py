@@ -19,7 +19,9 @@ SUM, PRODUCT, POWER, ATOM = range(4)
 TIGHTNESS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "^": POWER}
 LARGEST_DENOMINATOR = 10**9
 """Of a fraction that is written as one: a longer one is written to six places."""
-CALLS = ("min", "max", "floor", "ceil", "mod")
+MOST_STAGES = 50
+"""2^50 is beyond any length."""
+CALLS = ("min", "max", "floor", "ceil", "mod", "ceil_log2")
 
 
 class Expression:
@@ -142,6 +144,13 @@ def ceil_quotient(a: Operand, b: int) -> Any:
     return -(-a // b)
 
 
+def ceil_log2(a: Operand) -> Any:
+    """The exponent of the smallest power of two that is not below a; a may be an int, an array or an expression."""
+    if isinstance(a, Expression):
+        return Expression("ceil_log2", a)
+    return (a - 1).bit_length() if isinstance(a, int) else sum(a > 2**power for power in range(MOST_STAGES))
+
+
 def _is(value: Operand, number: int) -> bool:
     """Whether a literal 0 or 1 leaves a term out; an Expression never does, since it equals no number."""
     return bool(value == number)
@@ -166,6 +175,7 @@ _EVALUATED: dict[str, Callable[..., Number]] = {
     "max": max,
     "floor": lambda a: a.__floor__(),
     "ceil": lambda a: a.__ceil__(),
+    "ceil_log2": lambda a: (int(a) - 1).bit_length(),
 }
 
 
@@ -276,6 +286,8 @@ def _call(name: str, arguments: list[str], style: _Style) -> str:
     if isinstance(style, _Latex):
         if name in ("floor", "ceil"):
             return rf"\left\l{name} {arguments[0]} \right\r{name}"
+        if name == "ceil_log2":
+            return rf"\lceil \log_2({arguments[0]}) \rceil"
         if name == "mod":
             return rf"({arguments[0]} \bmod {arguments[1]})"
         return rf"\{name}({', '.join(arguments)})"

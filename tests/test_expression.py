@@ -10,6 +10,7 @@ import pytest
 
 from costcalc.expression import (
     Expression,
+    ceil_log2,
     ceil_quotient,
     exact_quotient,
     positive,
@@ -76,6 +77,7 @@ WRITTEN = [
     # calls
     (a // b, "floor(a / b)", r"\left\lfloor \frac{a}{b} \right\rfloor", 2),
     (ceil_quotient(a, 3), "ceil(a / 3)", r"\left\lceil \frac{a}{3} \right\rceil", 3),
+    (ceil_log2(a + 2), "ceil_log2(a + 2)", r"\lceil \log_2(a + 2) \rceil", 4),
     (a % b, "(a mod b)", r"(a \bmod b)", 1),
     (a * b % c, "((a·b) mod c)", r"((a \, b) \bmod c)", 1),
     ((a + b) % (c + d), "((a + b) mod (c + d))", r"((a + b) \bmod (c + d))", 3),

@@ -12,7 +12,7 @@ from costcalc.architecture.attention import Attention, Convolved, GroupedQuery, 
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.feed_forward import FeedForward, Mixture, RWKVChannel
-from costcalc.architecture.mixer import Mixer
+from costcalc.architecture.mixer import Fourier, Mixer
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import CROSS, At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, RotaryPositions
@@ -25,7 +25,8 @@ SUBLAYERS = ("attention", "mixer", "cross_attention", "feed_forward")
 
 def is_recurrent(block: Block) -> bool:
     """Whether something of this layer goes on from token to token, other than keys and values."""
-    mixes = block.mixer is not None or block.mixer_beside is not None
+    mixers = [each for each in (block.mixer, block.mixer_beside) if each is not None]
+    mixes = any(not isinstance(each, Fourier) for each in mixers)
     return mixes or isinstance(block.feed_forward, RWKVChannel) or isinstance(block.attention, Convolved)
 
 
@@ -45,7 +46,7 @@ class Block(Component):
         residual stream, with norms of its own before and on its output; the first one's output has one more, and then
         the output norm takes their sum (Gemma-4). layer_scale: one number that the layer's result is multiplied by,
         which a checkpoint holds (Gemma-4).
-    mixer: recurrent, in place of an attention. mixer_beside: recurrent, beside the attention, of which it reads what
+    mixer: in place of an attention; all but FNet's are recurrent. mixer_beside: one beside the attention, of what
     that reads (Falcon-H1). shared_block: attention and a network whose weights other layers share, and whose result the
     mixer reads beside the residual stream (Zamba).
     """

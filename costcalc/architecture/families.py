@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from costcalc.architecture.block import is_recurrent
+from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import NoHead, VocabularyHead
+from costcalc.architecture.mixer import Fourier
 from costcalc.architecture.places import DECODER, ENCODER, SOURCE, Stream
 
 if TYPE_CHECKING:
     from costcalc.architecture.architecture import Architecture
 
 DECODER_ONLY, ENCODER_ONLY, ENCODER_DECODER = "decoder-only", "encoder-only", "encoder-decoder"
+BOTH_WAYS = (Fourier,)
+"""Kinds of attention and mixer that need the whole text at once."""
 STREAMS: dict[str, dict[str, Stream]] = {
     DECODER_ONLY: {"decoder": DECODER},
     ENCODER_ONLY: {"encoder": ENCODER},
@@ -61,6 +64,12 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("encoder", "layers"),
         "leave mixers, channel mixing and convolved attention out of it",
     )
+    yield (
+        not any(_looks_both_ways(group.block) for group in arch.groups if group.path.partition(".")[0] == "decoder"),
+        "a layer of this kind reads all of the text at once: it is for an encoder",
+        ("decoder", "layers"),
+        "write them in `encoder:`",
+    )
     for key in ("altup", "per_layer_input") if arch.encoder is not None else ():
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
@@ -79,6 +88,11 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     has_both = arch.multi_token is not None and arch.embedding.width is not None
     yield not has_both, "modules of `multi_token` need rows as wide as the model", ("embedding", "width"), "take it out"
     yield is_encoder or not arch.pooler, "a pooler is for an encoder alone", ("pooler",), "take it out"
+
+
+def _looks_both_ways(block: Block) -> bool:
+    """Whether some part of a layer needs later tokens."""
+    return any(isinstance(part, BOTH_WAYS) for part in (block.attention, block.mixer, block.mixer_beside))
 
 
 def _looks_back(arch: Architecture) -> bool:

@@ -35,6 +35,7 @@ class Stream:
     rows: of the queries, and of whatever works row by row. key_rows: those that keys and values are made of. seen: all
     tokens that are looked at, earlier ones too. pairs: the (query, key) pairs, by window and chunk. held: the tokens
     that a cache holds, by the same; None where nothing is kept. cache: the kind of that cache.
+    is_source: whether its rows are those of an encoder beside a decoder.
     """
 
     rows: Extent
@@ -43,6 +44,7 @@ class Stream:
     pairs: OfReach
     held: OfReach | None = None
     cache: str = "kv"
+    is_source: bool = False
 
     def routed(self, chosen: int, handed: int | None) -> Stream:
         """Its rows where each goes to `chosen` experts; `handed` is for kernels that multiply with more."""
@@ -55,7 +57,11 @@ DECODER = Stream(Tokens(), Tokens(), Context(), pairs=Pairs, held=Context)
 ENCODER = Stream(Tokens(), Tokens(), Tokens(), pairs=partial(Pairs, causal=False))
 """An encoder alone: its rows are the new tokens, they look both ways, and nothing is kept."""
 
-SOURCE = Stream(Memory(once=True), Memory(once=True), Memory(once=True), pairs=lambda window, _: MemoryPairs(window))
+SOURCE = Stream(
+    *(Memory(once=True), Memory(once=True), Memory(once=True)),
+    pairs=lambda window, _: MemoryPairs(window),
+    is_source=True,
+)
 """The encoder of a pair: its rows are the memory tokens, once a request."""
 
 CROSS = Stream(

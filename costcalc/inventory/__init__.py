@@ -19,6 +19,7 @@ from costcalc.inventory.extents import (
 )
 from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Unstated, Weight, group_of
 from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
+from costcalc.inventory.texts import Stages
 from costcalc.inventory.workload import Workload
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Record",
     "Routed",
     "Sequences",
+    "Stages",
     "Tokens",
     "Unstated",
     "Weight",

@@ -46,6 +46,7 @@ LETTERS = {
     "dt_rank": "rank of the step size",
     "selected": "numbers that choose the step size and what enters and leaves the state",
     "entered": "numbers of all that a mixer's input becomes",
+    "stages": "stages of a fast Fourier transform",
     "channels": "channels of a short convolution",
     "taps": "taps of a short convolution, or inputs that are kept for them",
     "heads": "heads of a mixer",

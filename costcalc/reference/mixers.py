@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.fourier import fourier
 from costcalc.reference.gated_delta import gated_delta
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.lightning import lightning
@@ -26,6 +27,7 @@ MIXERS: dict[str, Callable[..., Array]] = {
     "rg_lru": rg_lru,
     "rwkv": rwkv,
     "mlstm": mlstm,
+    "fourier": fourier,
 }
 
 

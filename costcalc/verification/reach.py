@@ -12,9 +12,10 @@ CERTAIN = 1e-6
 
 def reach(stack: Fields) -> int | None:
     """How far a token is seen to either side in an encoder, through all of its layers; None for any distance."""
-    windows = [
-        layer["attention"].get("window") for layer in expanded(stack["layers"]) if layer["attention"] is not None
-    ]
+    layers = list(expanded(stack["layers"]))
+    if any(layer["mixer"] or layer["mixer_beside"] for layer in layers):
+        return None  # a mixer of an encoder mixes all of the text
+    windows = [layer["attention"].get("window") for layer in layers if layer["attention"] is not None]
     return None if None in windows else sum(window // 2 for window in windows)
 
 

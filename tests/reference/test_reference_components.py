@@ -467,8 +467,28 @@ def network_cases():
     yield "further, with a network", small(multi_token=module)
 
 
+def long_cases():
+    """(name, written form) of encoders that mix or attend in other ways than each token with each."""
+    for norms in ("pre", "post", "output", "sandwich"):
+        yield f"transformed {norms}", whole_text({"mixer": "fourier", "norms": norms}, norm="layernorm")
+    yield "transformed beside attention", encoder(layer={"mixer_beside": "fourier"})
+    yield "pair transformed", pair_over({"mixer": "fourier", "feed_forward": {"d_ff": 37}})
+
+
+def whole_text(layer, **top):
+    """A small encoder of two such layers."""
+    block = {"repeat": 2, "feed_forward": {"d_ff": 37}, **layer}
+    return {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "encoder": {"layers": [block]}, **top}
+
+
+def pair_over(layer, **top):
+    """A small encoder-decoder with an encoder of two such layers."""
+    return {**pair(**top), "encoder": {"layers": [{"repeat": 2, **layer}]}}
+
+
 def cases():
     """(name, written form) of every case."""
+    yield from long_cases()
     yield from convolved_cases()
     yield from recurrent_cases()
     yield from encoder_cases()
@@ -891,6 +911,7 @@ ALL = {
             ("Mamba1", "Mamba2", "GatedDelta", "Lightning", "ShortConv", "RGLRU", "RWKV", "MLSTM"), MIXERS, strict=True
         )
     },
+    "Fourier": ("transformed pre", r"encoder\.layers\.\d\.mixer\..*", True),
     "RWKVChannel": ("mixing of channels", r"decoder\.layers\.\d\.feed_forward\..*", True),
     "NoPositions": ("no positions", r".*(position|rope|rotary|sinus).*", False),
     "LearnedPositions": ("learned", r"decoder\.positions", True),
@@ -1022,6 +1043,7 @@ MIXED = (*LAYER, "feed_forward")
         ("mixer rwkv beside", (*LAYER, "mixer_beside"), "kind", "mixer"),
         ("shared block, dense", (*LAYER, "shared_block", "feed_forward"), "kind", "shared network"),
         ("shared block, dense", (*LAYER, "positions"), "kind", "positions"),
+        ("transformed pre", ("encoder", "layers", 0, "mixer"), "kind", "mixer"),
     ],
 )
 def test_a_kind_without_a_forward_pass_is_an_error(case, where, key, what):

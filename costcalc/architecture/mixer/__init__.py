@@ -1,9 +1,10 @@
-"""The kinds of recurrent mixer. A new kind is a file here, one in `reference/`, a member of this union, and cases."""
+"""The kinds of mixer. A new kind is a file here, one in `reference/`, a member of this union, and cases."""
 
 from typing import Annotated
 
 from pydantic import Field
 
+from costcalc.architecture.mixer.fourier import Fourier
 from costcalc.architecture.mixer.gated_delta import GatedDelta
 from costcalc.architecture.mixer.lightning import Lightning
 from costcalc.architecture.mixer.mamba1 import Mamba1
@@ -14,7 +15,7 @@ from costcalc.architecture.mixer.rwkv import RWKV
 from costcalc.architecture.mixer.short_conv import ShortConv
 
 Mixer = Annotated[
-    Mamba1 | Mamba2 | GatedDelta | Lightning | ShortConv | RGLRU | RWKV | MLSTM, Field(discriminator="kind")
+    Mamba1 | Mamba2 | GatedDelta | Lightning | ShortConv | RGLRU | RWKV | MLSTM | Fourier, Field(discriminator="kind")
 ]
 
-__all__ = ["MLSTM", "RGLRU", "RWKV", "GatedDelta", "Lightning", "Mamba1", "Mamba2", "Mixer", "ShortConv"]
+__all__ = ["MLSTM", "RGLRU", "RWKV", "Fourier", "GatedDelta", "Lightning", "Mamba1", "Mamba2", "Mixer", "ShortConv"]

@@ -42,6 +42,7 @@ LINEAGES = {
     "falcon_mamba": "mamba",
     "flex_olmo": "olmoe",
     "flint": "flint",
+    "fnet": "fnet",
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3": "nested",
