@@ -17,7 +17,7 @@ from costcalc.architecture.places import At
 from costcalc.architecture.stack import Group, Stack
 from costcalc.architecture.written import full_form
 from costcalc.errors import shown
-from costcalc.inventory import Inventory, Record
+from costcalc.inventory import Inventory, Record, Weight
 from costcalc.units import PRINTED_COUNT, is_printed_count
 
 LARGEST_PUBLISHED = 10**18
@@ -53,9 +53,10 @@ class Architecture(Component):
     back, and are cached. encoder: a stack whose tokens look both ways; alone, or beside a decoder that looks at them.
     tie_embeddings: the head multiplies by the embedding's table (the decoder's, where there is one) instead of one of
     its own. share_embeddings: encoder and decoder look up one table. encoder_vocab_size: rows of the encoder's table,
-    where it has its own of another size. pooler: a dense layer on each text's first token, beside an encoder's head
-    (BERT). multi_token: modules beside the model that predict further tokens; they are in no total. not_counted: names
-    of parts that the source describes and nothing here holds, such as a vision tower.
+    where it has its own of another size. spare_table: one more table is held that nothing looks up (untied pairs of
+    `transformers` 5). pooler: a dense layer on the first token of each of an encoder's texts, beside the head (BERT).
+    multi_token: modules beside the model that predict further tokens; they are in no total. not_counted: names of parts
+    that the source describes and nothing here holds, such as a vision tower.
     """
 
     name: Line = "model"
@@ -68,6 +69,7 @@ class Architecture(Component):
     embedding: Embedding = Embedding()
     tie_embeddings: Flag = False
     share_embeddings: Flag = False
+    spare_table: Flag = False
     head: Head = VocabularyHead()
     pooler: Flag = False
     decoder: Stack | None = None
@@ -87,7 +89,7 @@ class Architecture(Component):
         self.embedding.check(("embedding",), self.d_model)
         self.head.check(("head",), self.d_model)
         for name, stack in self.stacks.items():
-            stack.check((name,), self.d_model)
+            stack.check((name,), self.width_of(name))
         if self.multi_token is not None:
             self.multi_token.check(("multi_token",), self.d_model)
         _ = self._groups  # two different layers of one name are found here
@@ -128,11 +130,16 @@ class Architecture(Component):
         layout: dict[str, tuple[str, ...]] = {}
         for name, stream in streams_of(self).items():
             stack, (groups, layout[name]) = self.stacks[name], self._groups[name]
-            vocab_size = self._table_of(name)
-            records += self.embedding.records(At(name), self.d_model, stream, stack.positions, vocab_size=vocab_size)
-            records += stack.records(name, groups, self.d_model, stream)
+            at, width, vocab_size, some = At(name), self.width_of(name), self._table_of(name), stack.positions
+            records += self.embedding_of(name).records(at, width, stream, some, vocab_size=vocab_size)
+            records += stack.records(name, groups, width, stream)
+            if stack.output_projection:
+                of_both = {"D": width}, {"D_out": self.d_model}
+                records += at.linear("output_projection", stream.rows, *of_both, bias=True)
         if self.pooler:
-            records += pooler_records(self.d_model)
+            records += pooler_records(self.width_of("encoder"), once=self.main == "decoder")
+        if self.spare_table:
+            records.append(Weight("spare_embedding", {"V": self.vocab_size, "D": self.d_model}, table=True))
         records += self.head.records(
             self.d_model,
             vocab_size=self.vocab_size,
@@ -150,6 +157,14 @@ class Architecture(Component):
             return self.vocab_size
         return None if self.share_embeddings else self.encoder_vocab_size or self.vocab_size
 
+    def width_of(self, stack: str) -> int:
+        """The width of a stack's residual stream."""
+        return self.stacks[stack].d_model or self.d_model
+
+    def embedding_of(self, stack: str) -> Embedding:
+        """What is at the bottom of a stack."""
+        return self.stacks[stack].embedding or self.embedding
+
     def longest(self, stack: str | None = None) -> int | None:
         """Tokens beyond which a stack's position table has no row; None where nothing ends. By default, the head's."""
         return self.stacks[stack or self.main].positions.rows
@@ -163,7 +178,7 @@ class Architecture(Component):
         """What was not written but follows from what was, or from a default, one short sentence each."""
         facts: dict[str, None] = {}
         for group in self.groups:
-            facts.update(dict.fromkeys(group.block.derived(self.d_model)))
+            facts.update(dict.fromkeys(group.block.derived(self.width_of(group.path.partition(".")[0]))))
         for name, stack in self.stacks.items():
             if stack.final_norm is None:
                 whose = f" of the {name}" if len(self.stacks) > 1 else ""

@@ -90,6 +90,8 @@ class Block(Component):
                 "a `window` or `chunk` is not for `cross_attention`: it sees all of the memory",
             )
             yield self.cross_attention.cache_of is None, "`cache_of` is not for `cross_attention`"
+        looks_at_itself = isinstance(self.attention, GroupedQuery) and self.attention.memory_width is not None
+        yield not looks_at_itself, "`memory_width` is for `cross_attention`", "take it out"
         routes = any(isinstance(network, Mixture) for network in (self.feed_forward, self.feed_forward_beside))
         yield (
             not (self.share_weights and routes),

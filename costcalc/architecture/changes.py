@@ -139,17 +139,17 @@ def _rotating(model: Architecture) -> Architecture:
     """RoPE of all the numbers of a head, in one way: with no rotary_dim. Layers that others read, by their numbers."""
     same: dict[Any, Any] = {}
 
-    def entry(old: Entry) -> Entry:
+    def entry(old: Entry, d_model: int) -> Entry:
         if isinstance(old, Pattern):
-            return old.model_copy(update={"pattern": tuple([entry(inner) for inner in old.pattern])})
+            return old.model_copy(update={"pattern": tuple([entry(inner, d_model) for inner in old.pattern])})
         turned = old.positions
-        turns = None if old.attention is None else old.attention.rotated(model.d_model)
+        turns = None if old.attention is None else old.attention.rotated(d_model)
         if isinstance(turned, RotaryPositions) and turns is not None and turned.rotary_dim == turns:
             same[turned] = turned.model_copy(update={"rotary_dim": None, "frequencies": "rotated"})
         return old.model_copy(update={"positions": same.get(turned, turned)})
 
     def turned_stack(stack: Stack) -> Stack:
-        layers = tuple([entry(old) for old in numbered(stack).layers])
+        layers = tuple([entry(old, stack.d_model or model.d_model) for old in numbered(stack).layers])
         return stack.model_copy(update={"layers": layers, "positions": same.get(stack.positions, stack.positions)})
 
     return model.model_copy(update={name: turned_stack(stack) for name, stack in model.stacks.items()})
@@ -161,6 +161,7 @@ def _kept(value: Any, d_model: int) -> Any:
         return tuple([_kept(entry, d_model) for entry in value])
     if not isinstance(value, Component):
         return value
+    d_model = (value.d_model or d_model) if isinstance(value, Stack) else d_model
     inner = {name: _kept(part, d_model) for name, part in value if isinstance(part, (Component, tuple))}
     left_out = value.left_out(d_model).items()
     stands = {name: stood for name, (stood, _) in left_out if name in KEPT and getattr(value, name) is None}
@@ -169,6 +170,8 @@ def _kept(value: Any, d_model: int) -> Any:
 
 def _fields(pair: _Pair, widths: Widths) -> Iterator[_Pair]:
     """The fields that differ inside two components of one kind."""
+    if isinstance(pair.base, Stack):
+        widths = pair.base.d_model or widths[0], pair.other.d_model or widths[1]
     left_out = pair.base.left_out(widths[0]), pair.other.left_out(widths[1])
     found = [pair.under(name) for name in type(pair.base).model_fields]
     told = [_with_derived(inner, *left_out) if inner.field[-1] in KEPT else inner for inner in found]

@@ -74,7 +74,7 @@ class Component(BaseModel):
             return  # most parts have none
         for rule in self.rules(d_model):
             if not rule[0]:
-                raise RuleError(rule[1].format(d_model=d_model, **self.__dict__), where, *rule[2:])
+                raise RuleError(rule[1].format(**{**self.__dict__, "d_model": d_model}), where, *rule[2:])
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """What optional fields stand for where they are None, and from what that follows: `{"kv_heads": (8, "heads")}`.

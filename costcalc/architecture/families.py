@@ -87,7 +87,37 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     )
     has_both = arch.multi_token is not None and arch.embedding.width is not None
     yield not has_both, "modules of `multi_token` need rows as wide as the model", ("embedding", "width"), "take it out"
-    yield is_encoder or not arch.pooler, "a pooler is for an encoder alone", ("pooler",), "take it out"
+    has_encoder = arch.encoder is not None
+    yield has_encoder or not arch.pooler, "a pooler is for an encoder", ("pooler",), "take it out"
+    yield from _of_own_widths(arch)
+
+
+def _of_own_widths(arch: Architecture) -> Iterator[FamilyRule]:
+    """Only the encoder of a pair differs from the model; what it gives is as wide as those who look at it expect."""
+    for name, stack in arch.stacks.items():
+        may = name == "encoder" and arch.decoder is not None and not arch.share_embeddings
+        for key, own in (("d_model", stack.d_model), ("embedding", stack.embedding)):
+            yield (
+                may or own is None,
+                f"`{key}` of its own is for an encoder beside a decoder that does not share its table",
+                (name, key),
+                "write it at the top",
+            )
+        is_source = name == "encoder" and arch.decoder is not None
+        hint = "take it out"
+        yield is_source or not stack.output_projection, "it leads to a decoder", (name, "output_projection"), hint
+    if arch.encoder is None or arch.decoder is None:
+        return
+    given = arch.d_model if arch.encoder.output_projection else arch.width_of("encoder")
+    for group in arch.groups:
+        asks = group.block.cross_attention
+        read = arch.d_model if asks is None or asks.memory_width is None else asks.memory_width
+        yield (
+            asks is None or read == given,
+            f"`cross_attention` reads {read:,} numbers of a token, and the encoder gives {given:,}",
+            ("decoder", "layers"),
+            f"write `memory_width: {given}` in it, or `output_projection: true` in the encoder",
+        )
 
 
 def _looks_both_ways(block: Block) -> bool:
@@ -123,6 +153,12 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
         "a head that is not there has no table to tie",
         ("tie_embeddings",),
         "write `tie_embeddings: false`",
+    )
+    yield (
+        is_pair or not arch.spare_table,
+        "a spare table is one of a pair's",
+        ("spare_table",),
+        "take it out",
     )
     is_spare = isinstance(arch.head, VocabularyHead) and arch.head.bias == "spare"
     yield (

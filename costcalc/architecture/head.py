@@ -89,6 +89,9 @@ class NoHead(Component):
 Head = Annotated[VocabularyHead | NoHead, Field(discriminator="kind")]
 
 
-def pooler_records(d_model: int) -> Iterator[Record]:
-    """tanh(x W + b) of each sequence's first token (BERT, arXiv 1810.04805, section 3.1): D -> D for B rows."""
-    yield from At("pooler").linear("dense", Sequences(), {"D": d_model}, {"D_out": d_model}, bias=True)
+def pooler_records(d_model: int, *, once: bool = False) -> Iterator[Record]:
+    """tanh(x W + b) of each sequence's first token (BERT, arXiv 1810.04805, section 3.1): D -> D for B rows.
+
+    once: of an encoder beside a decoder, in the pass that starts the request.
+    """
+    yield from At("pooler").linear("dense", Sequences(once), {"D": d_model}, {"D_out": d_model}, bias=True)

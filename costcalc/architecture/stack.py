@@ -13,6 +13,7 @@ from pydantic import Discriminator, Tag
 from costcalc.architecture.altup import AltUp
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
+from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.lenders import check_lenders
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.per_layer_input import PerLayerInput
@@ -61,6 +62,9 @@ class Stack(Component):
 
     altup: the residual stream is several states (Gemma-3n). per_layer_input: each layer adds something of its own
     embedding of each token (Gemma-3n, Gemma-4). Either is in all layers.
+
+    d_model, embedding: of an encoder beside a decoder, where they are not the model's (`EncoderDecoderModel`, T5Gemma).
+    output_projection: what it gives goes through a matrix with a bias to the decoder's d_model (`EncoderDecoderModel`).
     """
 
     norm: Norm
@@ -68,6 +72,9 @@ class Stack(Component):
     final_norm: Flag | None = None
     altup: AltUp | None = None
     per_layer_input: PerLayerInput | None = None
+    d_model: Size | None = None
+    embedding: Embedding | None = None
+    output_projection: Flag = False
     layers: Entries
 
     @property
@@ -81,9 +88,9 @@ class Stack(Component):
         return _depth(self.layers)
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
-        """A final norm, unless the last layer ends in a norm of its own."""
+        """A final norm, unless the last layer ends in a norm of its own; the model's width."""
         norms = _last_block(self.layers).norms
-        return {"final_norm": (norms != "post", f"norms: {norms}")}
+        return {"final_norm": (norms != "post", f"norms: {norms}"), "d_model": (None, "the model's d_model")}
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A bound on the layers, since layouts list every one."""
@@ -93,6 +100,8 @@ class Stack(Component):
     def check(self, where: Where, d_model: int) -> None:
         """The rules of the stack, then those of every entry."""
         super().check((*where, "layers"), d_model)
+        if self.embedding is not None:
+            self.embedding.check((*where, "embedding"), d_model)
         self.positions.check((*where, "positions"), d_model)
         if self.altup is not None:
             self.altup.check((*where, "altup"), d_model)

@@ -10,6 +10,7 @@ from costcalc.units import several
 
 if TYPE_CHECKING:
     from costcalc.architecture import Architecture, Stack
+    from costcalc.architecture.embedding import Embedding
     from costcalc.architecture.stack import Group
 
 
@@ -19,15 +20,19 @@ def described(model: Architecture) -> dict[str, Cell]:
     for name, stack in model.stacks.items():
         before = f"{name} " if len(model.stacks) > 1 else ""
         groups = [group for group in model.groups if group.path.partition(".")[0] == name]
-        rows[f"{before}layers"] = f"{stack.depth:,} of width {model.d_model:,}{_sharing(groups)}"
+        rows[f"{before}layers"] = (
+            f"{stack.depth:,} of width {model.width_of(name):,}{_projected(model, stack)}{_sharing(groups)}"
+        )
         if stack.altup is not None:
             rows[f"{before}residual stream"] = stack.altup.summary()
         if stack.per_layer_input is not None:
             rows[f"{before}per-layer inputs"] = stack.per_layer_input.summary()
         for group in groups:
-            rows.update(_sublayers(before, group, model.d_model, is_one_of_several=len(groups) > 1))
+            rows.update(_sublayers(before, group, model.width_of(name), is_one_of_several=len(groups) > 1))
         rows[f"{before}norms"] = _norms(stack, groups)
         rows[f"{before}positions"] = _positions(stack, groups)
+        if stack.embedding is not None:
+            rows[f"{before}embedding"] = _bottom(stack.embedding) or "a table alone"
     rows["embedding"] = _embedding(model)
     rows["vocabulary"] = f"{model.vocab_size:,}, {_head(model)}"
     rows["context"] = None if model.context_length is None else f"{model.context_length:,} tokens"
@@ -106,9 +111,23 @@ def _sharing(groups: list[Group]) -> str:
     return f", {several(sets, 'set')} of weights for {of}"
 
 
+def _projected(model: Architecture, stack: Stack) -> str:
+    return f", projected to {model.d_model:,}" if stack.output_projection else ""
+
+
 def _embedding(model: Architecture) -> str | None:
-    """What a plain table does not have; None for a plain one."""
-    made = model.embedding
+    """What a plain table does not have, and whose tables there are; None for a plain one."""
+    parts = [_bottom(model.embedding)] if _bottom(model.embedding) else []
+    if len(model.stacks) > 1:
+        own = f"{model.encoder_vocab_size or model.vocab_size:,} rows of the encoder's own"
+        parts.append("one table for both stacks" if model.share_embeddings else own)
+    if model.spare_table:
+        parts.append("one more table that nothing looks up")
+    return ", ".join(parts) or None
+
+
+def _bottom(made: Embedding) -> str:
+    """What a plain table does not have."""
     parts = []
     if made.width is not None:
         parts.append(f"{made.width:,} wide, projected {made.project} the rest")
@@ -118,10 +137,7 @@ def _embedding(model: Architecture) -> str | None:
         parts.append(f"normed ({made.norm.kind})")
     if made.affine:
         parts.append("shifted and scaled")
-    if len(model.stacks) > 1:
-        own = f"{model.encoder_vocab_size or model.vocab_size:,} rows of the encoder's own"
-        parts.append("one table for both stacks" if model.share_embeddings else own)
-    return ", ".join(parts) or None
+    return ", ".join(parts)
 
 
 def _head(model: Architecture) -> str:

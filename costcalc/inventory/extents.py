@@ -56,13 +56,14 @@ class Tokens(Extent):
 
 @dataclass(frozen=True, slots=True)
 class Sequences(Extent):
-    """One row for every sequence, B: what a pooler reads of the first token."""
+    """One row for every sequence, B: what a pooler reads of the first token; with `once`, only at past = 0."""
 
     letters: ClassVar[str] = "B"
+    once: bool = False
 
     def of(self, workload: Workload) -> int:
-        """B."""
-        return workload.batch
+        """B, or 0."""
+        return workload.batch * (workload.past_tokens == 0 if self.once else True)
 
 
 @dataclass(frozen=True, slots=True)

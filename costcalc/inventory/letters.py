@@ -10,6 +10,7 @@ LETTERS = {
     "L": "layers that the line stands for",
     "D": "model width",
     "D_out": "model width, of what a square matrix gives",
+    "D_memory": "numbers of a memory token",
     "W": "embedding width",
     "W_own": "numbers that each layer has of its own for each token",
     "N": "query heads",

@@ -80,17 +80,26 @@ def _source(fields: Fields, tokens: Array, request: Request, source: Array | Non
 
 
 def _memory(fields: Fields, tokens: Array, request: Request, memory: Array | None) -> Array:
+    width = memory_width(fields)
     if memory is None:
-        return np.zeros((len(tokens), 0, fields["d_model"]), FLOAT)
-    layers = expanded(fields["decoder"]["layers"]) if fields["decoder"] and not fields["encoder"] else ()
-    takes = any(layer["cross_attention"] for layer in layers)
+        return np.zeros((len(tokens), 0, width or fields["d_model"]), FLOAT)
+    takes = width is not None and not fields["encoder"]
     _check_taken("a memory", takes, "is for a decoder alone that has cross-attention", request)
     memory = np.asarray(memory)
-    if memory.ndim != 3 or memory.dtype.kind != "f" or memory.shape[2] != fields["d_model"]:
-        width = fields["d_model"]
+    if memory.ndim != 3 or memory.dtype.kind != "f" or memory.shape[2] != width:
         raise TypeError(f"a memory is numbers (B, M, {width}), not {memory.dtype} {memory.shape}")
     _check_texts("a memory", memory, tokens)
     return memory.astype(FLOAT)
+
+
+def memory_width(fields: Fields) -> int | None:
+    """Numbers of each token that a decoder's cross-attention looks at; None where it has none."""
+    layers = expanded(fields["decoder"]["layers"]) if fields["decoder"] else ()
+    asking = next((layer["cross_attention"] for layer in layers if layer["cross_attention"]), None)
+    if asking is None:
+        return None
+    width: int = asking["memory_width"] or fields["d_model"]
+    return width
 
 
 def _check_taken(what: str, takes: bool, whose: str, request: Request) -> None:

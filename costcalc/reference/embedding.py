@@ -10,9 +10,16 @@ from costcalc.reference.positions import ADDED
 from costcalc.reference.tape import Scope, Table
 
 
+def of_stack(fields: Fields, name: str) -> tuple[Fields, int]:
+    """What is at the bottom of a stack, and its width D: its own, or the model's."""
+    own = fields[name]
+    return own["embedding"] or fields["embedding"], own["d_model"] or fields["d_model"]
+
+
 def embedding_table(fields: Fields, at: Scope, rows: int) -> Table:
     """A vocabulary's table, (V, D), or (V, W) when it is factorised."""
-    return at.table("embedding", rows, fields["embedding"]["width"] or fields["d_model"])
+    how, d_model = of_stack(fields, at.path)
+    return at.table("embedding", rows, how["width"] or d_model)
 
 
 def embedded(
@@ -25,15 +32,15 @@ def embedded(
     (`ZayaModel`).
     tokens, token_types: (B, T); here: (T), the positions. Result: (B, T, D).
     """
-    how = fields["embedding"]
+    how, d_model = of_stack(fields, at.path)
     x = table.rows(tokens) * FLOAT(how["scale"])  # (B, T, D), or (B, T, W)
     if how["width"] and how["project"] == "before":
-        x = at.linear("embedding_projection", x, fields["d_model"], bias=how["bias"])  # (B, T, W) x (W, D)
+        x = at.linear("embedding_projection", x, d_model, bias=how["bias"])  # (B, T, W) x (W, D)
     x = of_kind(ADDED, positions["kind"], "positions")(positions, x, here, at)  # (B, T, D)
     if how["token_types"]:
         x = x + at.table("token_types", how["token_types"], x.shape[-1]).rows(token_types)  # (B, T, D)
     if how["norm"]:
         x = norm(how["norm"], x, at, "embedding_norm")  # (B, T, D)
     if how["width"] and how["project"] == "after":
-        x = at.linear("embedding_projection", x, fields["d_model"], bias=how["bias"])  # (B, T, W) x (W, D)
+        x = at.linear("embedding_projection", x, d_model, bias=how["bias"])  # (B, T, W) x (W, D)
     return affine(x, at, "embedding") if how["affine"] else x  # (B, T, D)

@@ -113,7 +113,10 @@ def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) ->
         raise ValueError("cross-attention needs tokens to look at, and a request that keeps them")
     width = x.shape[-1]
     q = queries(fields, x, at, d_model=width)  # (B, N, T, H)
-    k, v = keys_and_values(fields, sight.memory, at, d_model=width)  # (B, K, M, H), (B, K, M, v)
+    memory = sight.memory  # (B, M, D), or of another width
+    if memory.shape[-1] != (fields["memory_width"] or width):
+        raise ValueError(f"tokens of {fields['memory_width'] or width} numbers are looked at, not {memory.shape}")
+    k, v = keys_and_values(fields, memory, at, d_model=width)  # (B, K, M, H), (B, K, M, v)
     keys = sight.request.once(at.named("k_cache"), k)  # (B, K, M, H)
     values = sight.request.once(at.named("v_cache"), v)  # (B, K, M, v)
     factors = {name: fields[name] for name in ("scale", "softcap")}
@@ -133,7 +136,8 @@ def keys_and_values(fields: Fields, x: Array, at: Scope, *, d_model: int) -> tup
     One projection may be keys and values, before anything is done to the keys (Gemma-4).
     """
     kv_heads = fields["kv_heads"] or fields["heads"]
-    made = at.linear("k", x, kv_heads * _head_dim(fields, d_model), bias=fields["bias"])  # (B, S, D) x (D, K·H)
+    bias = fields["bias"] and fields["key_bias"]
+    made = at.linear("k", x, kv_heads * _head_dim(fields, d_model), bias=bias)  # (B, S, D) x (D, K·H)
     k, v = _normed(fields, made, at, "k", kv_heads), made  # (B, K, S, H), (B, S, K·H)
     if not fields["values_from_keys"]:
         v = at.linear("v", x, kv_heads * _value_dim(fields, d_model), bias=fields["bias"])  # (B, S, D) x (D, K·v)

@@ -52,5 +52,9 @@ HEADS: dict[str, Callable[[Fields, Array, Table, Scope], Array]] = {"vocabulary"
 
 
 def pooled(x: Array, root: Scope) -> Array:
-    """tanh(x W + b) of each text's first token (BERT, arXiv 1810.04805, section 3.1). x: (B, T, D) -> (B, D)."""
-    return tanh(root.under("pooler").linear("dense", x[:, 0], x.shape[-1], bias=True))  # (B, D) x (D, D)
+    """tanh(x W + b) of each text's first token (BERT, arXiv 1810.04805, section 3.1). x: (B, T, D) -> (B, D).
+
+    Of texts without tokens, (0, D): the weights are held, and no rows meet them.
+    """
+    first = x[:, :1].reshape(-1, x.shape[-1])  # (B, D)
+    return tanh(root.under("pooler").linear("dense", first, x.shape[-1], bias=True))  # (B, D) x (D, D)

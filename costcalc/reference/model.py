@@ -89,8 +89,10 @@ def _forward(
     x = run(fields, given, table, root, request=request, on_layer=on_layer, forms=forms)  # (B, T, D)
     if fields["multi_token"]:
         multi_token(fields, given.tokens, x, table, tape, sight=Sight(request.past, latent=forms.latent))
-    if fields["pooler"]:
+    if fields["pooler"] and main == "encoder":
         tape.pooled = pooled(x, root)  # (B, D)
+    if fields["spare_table"]:
+        root.table("spare_embedding", fields["vocab_size"], fields["d_model"])  # nothing looks it up
     if logits == "last":
         x = x[:, -1:]  # (B, 1, D)
     result = of_kind(HEADS, fields["head"]["kind"], "head")(fields, x, table, root)  # (B, T, V)
@@ -147,6 +149,10 @@ def decoded(
         after = _told(on_layer if before else None, 0, before + layers)
         types = np.zeros_like(given.source)
         memory = encoder(fields, given.source, own, root, token_types=types, after=after, forms=forms)  # (B, M, D)
+        if fields["pooler"]:
+            root.tape.pooled = pooled(memory, root)  # (B, D)
+        if fields["encoder"]["output_projection"]:
+            memory = root.under("encoder").linear("output_projection", memory, fields["d_model"], bias=True)
     at, some = root.under("decoder"), fields["decoder"]
     here = request.past + np.arange(given.tokens.shape[1])  # (T)
     x = embedded(fields, given.tokens, table, at, positions=some["positions"], here=here, token_types=given.token_types)

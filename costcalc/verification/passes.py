@@ -12,6 +12,7 @@ import numpy as np
 from costcalc.inventory import Workload
 from costcalc.reference import Arena, Request, Tape, forward
 from costcalc.reference.arrays import FLOAT, Array, Fields
+from costcalc.reference.asked import memory_width
 from costcalc.reference.stack import expanded
 from costcalc.verification.properties import distance
 
@@ -232,7 +233,7 @@ def memories(fields: Fields, workload: Workload) -> tuple[Given, Given]:
     if fields["encoder"] is not None:
         source, other = texts(workload.memory_tokens, source_words(fields), seed=2)
         return {"source": source}, {"source": other}
-    size = (1, workload.memory_tokens + 1, fields["d_model"])
+    size = (1, workload.memory_tokens + 1, memory_width(fields) or fields["d_model"])
     numbers = np.random.default_rng(2).normal(size=size).astype(FLOAT)  # (1, M + 1, D)
     return {"memory": numbers[:, :-1]}, {"memory": np.concatenate([numbers[:, :-2], numbers[:, -1:]], axis=1)}
 

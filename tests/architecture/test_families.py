@@ -23,6 +23,8 @@ PAIR = {
         "layers": [{"repeat": 3, "attention": ATTENTION, "cross_attention": CROSS, "feed_forward": {"d_ff": 41}}]
     },
 }
+APART = {**PAIR, "share_embeddings": False}
+OWN = "`{}` of its own is for an encoder beside a decoder that does not share its table"
 ENCODER = {key: value for key, value in PAIR.items() if key not in ("decoder", "share_embeddings")}
 
 
@@ -132,6 +134,37 @@ def test_a_pooler_stands_beside_the_head():
     assert [m.flops(Workload(3, 11)) for m in pooled.inventory.matmuls if m.path == "pooler.dense"] == [2 * 3 * 13 * 13]
 
 
+def test_a_pooler_of_a_pair_runs_once():
+    """In the pass that starts a request, for one row of each of B texts."""
+    pooled = built(PAIR, pooler=True)
+    assert sum(held(pooled).values()) == 18_954 + 182
+    (dense,) = [m for m in pooled.inventory.matmuls if m.path == "pooler.dense"]
+    assert (dense.flops(Workload(3, 11, 0, 7)), dense.flops(Workload(3, 1, 11, 7))) == (2 * 3 * 13 * 13, 0)
+
+
+def test_an_encoder_wider_than_its_decoder():
+    """An encoder of D = 17 over a table of its own, 19·17 = 323; its layers 2·17·(6 + 2)·5 + 2·17·37 + 2·17 = 1,360 +
+    1,258 + 34 = 2,652, x 2 = 5,304, and 17. Keys and values of the decoder's ten heads are made of 17 numbers: 2·4·5·7
+    = 280 more in each of three layers, 840. Or a matrix of 17·13 + 13 = 234 comes first.
+    """
+    wide = {**PAIR["encoder"], "d_model": 17}
+    layer = PAIR["decoder"]["layers"][0]
+    asking = {"layers": [{**layer, "cross_attention": {**CROSS, "memory_width": 17}}]}
+    direct = built(APART, encoder=wide, decoder=asking)
+    assert sum(held(direct).values()) == 18_954 - 4_069 + 323 + 5_304 + 17 + 840
+    projected = built(APART, encoder={**wide, "output_projection": True})
+    assert sum(held(projected).values()) == 18_954 - 4_069 + 323 + 5_304 + 17 + 234
+    flops = {m.path: m.flops(Workload(2, 11, 0, 7)) for m in projected.inventory.matmuls}
+    assert flops["encoder.output_projection"] == 2 * 2 * 7 * 17 * 13
+    assert flops["decoder.layers.cross_attention.k"] == 2 * 3 * 2 * 7 * 13 * 5 * 7
+
+
+def test_a_spare_table_is_held_and_never_multiplied():
+    spare = built(PAIR, spare_table=True)
+    assert sum(held(spare).values()) == 18_954 + 247
+    assert spare.inventory.matmuls == built(PAIR).inventory.matmuls
+
+
 def test_without_a_head_the_hidden_states_are_the_result():
     bare = built(ENCODER, head="none", tie_embeddings=None)
     assert not [r for r in bare.inventory.records if r.path.startswith("head")]
@@ -149,7 +182,25 @@ def test_the_norm_of_a_layers_attention_may_be_left_out():
 @pytest.mark.parametrize(
     ("base", "changes", "where", "message"),
     [
-        (PAIR, {"pooler": True}, ("pooler",), "a pooler is for an encoder alone"),
+        (PAIR, {"pooler": True, "encoder": None, "share_embeddings": None}, ("pooler",), "a pooler is for an encoder"),
+        (ENCODER, {"spare_table": True}, ("spare_table",), "a spare table is one of a pair's"),
+        *(
+            (base, {main: {**base[main], key: value}}, (main, key), OWN.format(key))
+            for base, main in ((PAIR, "encoder"), (ENCODER, "encoder"), (PAIR, "decoder"))
+            for key, value in (("d_model", 17), ("embedding", {"width": 7}))
+        ),
+        (
+            ENCODER,
+            {"encoder": {**ENCODER["encoder"], "output_projection": True}},
+            ("encoder", "output_projection"),
+            "it leads to a decoder",
+        ),
+        (
+            APART,
+            {"encoder": {**PAIR["encoder"], "d_model": 17}},
+            ("decoder", "layers"),
+            "`cross_attention` reads 13 numbers of a token, and the encoder gives 17",
+        ),
         (ENCODER, {"share_embeddings": True}, ("share_embeddings",), "only an encoder and a decoder share a table"),
         (
             PAIR,

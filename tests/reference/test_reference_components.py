@@ -21,6 +21,7 @@ from costcalc.architecture.component import Component
 from costcalc.architecture.embedding import Embedding
 from costcalc.inventory import Workload
 from costcalc.reference import ACTIVATIONS, Arena, NoReferenceError, Request, Tape, forward
+from costcalc.reference.asked import memory_width
 from costcalc.reference.block import ATTENTION
 from costcalc.reference.feed_forward import FEED_FORWARD
 from costcalc.reference.tape import Product
@@ -147,8 +148,24 @@ def pair_cases():
     yield "pair with shared layers", pair(layer={"share_weights": True})
     yield "pair with windows", pair(layer={"attention": {**CORE, "window": 5}}, positions="rope")
     yield "pair with normed embeddings", pair(embedding={"norm": "rmsnorm", "token_types": 2, "width": 7})
+    yield from wide_pair_cases()
     asks = [{"attention": CORE, "cross_attention": ASKED}, {"attention": CORE, "norms": "post"}]
     yield "pair that asks in one layer", {**pair(), "decoder": {"layers": asks}}
+
+
+def wide_pair_cases():
+    """(name, written form) of encoders that are wider than their decoders, or of another bottom; spare tables."""
+    written = pair(pooler=True, spare_table=True)
+    yield "pair pooled, with a spare table", written
+    own = {**written["encoder"], "embedding": {"norm": "rmsnorm", "token_types": 3, "width": 7, "project": "after"}}
+    yield "pair with an embedding of its own", {**written, "encoder": own}
+    for tied, shared in product((False, True), (False, True)):
+        wide = pair(tie_embeddings=tied, asked={"memory_width": 17})
+        layers = [{**wide["encoder"]["layers"][0], "share_weights": shared}]
+        yield f"wide encoder {tied} {shared}", {**wide, "encoder": {"layers": layers, "d_model": 17}}
+    projected = {**written, "encoder": {**own, "d_model": 17, "output_projection": True}}
+    yield "wide encoder projected", projected
+    yield "projected to the same width", {**written, "encoder": {**written["encoder"], "output_projection": True}}
 
 
 LEARNED = {"kind": "learned", "length": 23, "offset": 2}
@@ -166,6 +183,9 @@ def asking_cases():
     asking = {"cross_attention": ASKED}
     for norms in ("pre", "post", "output", "sandwich"):
         yield f"asking {norms}", small(layer={**asking, "norms": norms}, norm="layernorm")
+    yield "asking wider ones", small(layer={"cross_attention": {**ASKED, "memory_width": 17, "bias": True}})
+    for biases in ({"bias": True, "key_bias": False}, {"bias": True, "key_bias": False, "out_bias": True}):
+        yield f"asking {biases}", small(layer={"cross_attention": {**ASKED, **biases}}, attention=biases)
     yield "asking only", small(layer=asking, attention=None, feed_forward=None)
     yield "alibi", small(positions={"kind": "alibi", "max_bias": 4.0, "slope_scale": 0.5})
     for kind in ("relative", "alibi"):
@@ -581,7 +601,7 @@ def given(fields, workload):
         return {}
     if fields["encoder"] is not None:
         return {"source": TEXT[: workload.batch, -workload.memory_tokens :]}
-    return {"memory": RNG.normal(size=(workload.batch, workload.memory_tokens, fields["d_model"]))}
+    return {"memory": RNG.normal(size=(workload.batch, workload.memory_tokens, memory_width(fields)))}
 
 
 def passed(fields, *workloads):

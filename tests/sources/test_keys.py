@@ -9,10 +9,22 @@ LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention"
 LAYER += ["shared_block", "cross_attention"]
 LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "residual_affine", "augmented_residual"]
 LAYER += ["feed_forward_beside", "layer_scale", "pattern"]
-STACK = ["norm", "positions", "final_norm", "altup", "per_layer_input", "layers", "block"]
+STACK = ["norm", "positions", "final_norm", "altup", "per_layer_input", "d_model", "embedding", "output_projection"]
+STACK += ["layers", "block"]
 TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
-TOP += ["context_length", "embedding", "tie_embeddings", "share_embeddings", "head", "pooler", "decoder", "encoder"]
-TOP += ["multi_token", "not_counted", "layers", "norm", "positions", "final_norm", "altup", "per_layer_input", "block"]
+TOP += ["context_length", "embedding", "tie_embeddings", "share_embeddings", "spare_table", "head", "pooler", "decoder"]
+TOP += [
+    "encoder",
+    "multi_token",
+    "not_counted",
+    "layers",
+    "norm",
+    "positions",
+    "final_norm",
+    "altup",
+    "per_layer_input",
+    "block",
+]
 NETWORK = ["kind", "d_ff", "activation", "bias"]
 MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
 ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "groups_per_token", "weigh"]

@@ -27,6 +27,8 @@ ATTENTION = {
     "v_norm": None,
     "cache_of": None,
     "keeps_kv_weights": False,
+    "key_bias": True,
+    "memory_width": None,
 }
 NORM = {"kind": "rmsnorm", "eps": 1e-6, "weight": True}
 ROPE = {"kind": "rope", "theta": 1e4, "rotary_dim": None, "frequencies": "rotated"}

@@ -26,6 +26,9 @@ class GroupedQuery(Component):
     softcap: scores become softcap * tanh(scores / softcap) (Gemma-2, arXiv 2408.00118). Neither changes a count; the
     forward pass needs them.
 
+    key_bias: false where `bias` leaves k without one (Whisper). memory_width: numbers of each token that a
+    cross-attention looks at, where they are not d_model (T5Gemma).
+
     chunk: in place of a window, each query sees the keys of its own chunk of so many tokens, up to itself (Llama-4).
     v_dim: numbers of a value head, where they are not head_dim (MiMo-V2). sinks: a learned number for each head takes
     part in its softmax, and gets weight that goes to no value (gpt-oss). output_gate: the heads' outputs are multiplied
@@ -41,6 +44,7 @@ class GroupedQuery(Component):
     kv_heads: Size | None = None
     head_dim: Size | None = None
     bias: Flag = False
+    key_bias: Flag = True
     out_bias: Flag = False
     qk_norm: QKNorm | None = None
     window: Size | None = None
@@ -56,6 +60,7 @@ class GroupedQuery(Component):
     v_norm: Norm | None = None
     cache_of: Name | None = None
     keeps_kv_weights: Flag = False
+    memory_width: Size | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and the model's width among heads unless head_dim is given."""
@@ -77,6 +82,11 @@ class GroupedQuery(Component):
             "take `v_dim` out",
         )
         yield self.cache_of is not None or not self.keeps_kv_weights, "`keeps_kv_weights` is for layers with `cache_of`"
+        yield (
+            self.bias or self.key_bias,
+            "`key_bias: false` takes one of the biases of `bias` away",
+            "write `bias: true`",
+        )
         is_gated = self.output_gate is not None or self.gate_activation == "sigmoid"
         yield is_gated, "`gate_activation` belongs to an `output_gate`"
         yield self.output_gate is not None or not self.gate_bias, "`gate_bias` belongs to an `output_gate`"
@@ -95,7 +105,8 @@ class GroupedQuery(Component):
         _, head_dim = self.sizes(d_model)
         divides = {"head_dim": (d_model // self.heads, "d_model / heads")} if d_model % self.heads == 0 else {}
         scale = (head_dim**-0.5, "1 / sqrt(head_dim)")
-        return {"kv_heads": (self.heads, "heads"), **divides, "v_dim": (head_dim, "head_dim"), "scale": scale}
+        sizes = {"v_dim": (head_dim, "head_dim"), "memory_width": (None, "d_model")}
+        return {"kv_heads": (self.heads, "heads"), **divides, **sizes, "scale": scale}
 
     def derived(self, d_model: int) -> Iterator[str]:
         """Head size and key/value heads, where they were not written."""
@@ -121,8 +132,11 @@ class GroupedQuery(Component):
             parts.append(f"keys and values of {self.cache_of}")
         if self.qk_norm is not None:
             parts.append(f"QK-norm {self.qk_norm.kind}")
+        if self.memory_width is not None:
+            parts.append(f"memory of {self.memory_width:,}")
         if self.bias or self.out_bias:
-            parts.append("biases on " + " and ".join(["q, k, v"] * self.bias + ["output"] * self.out_bias))
+            of_inputs = "q, k, v" if self.key_bias else "q, v"
+            parts.append("biases on " + " and ".join([of_inputs] * self.bias + ["output"] * self.out_bias))
         return ", ".join(parts)
 
     def records(
@@ -138,8 +152,9 @@ class GroupedQuery(Component):
         queries, mixed = {"N": self.heads, "H": head_dim}, {"N": self.heads, **of_value}
         width: Mapping[str, int] = {"D": d_model}
         read = width if inputs is None else inputs
+        asked = read if self.memory_width is None else {"D_memory": self.memory_width}
         yield from at.linear("q", stream.rows, read, queries, bias=self.bias)
-        yield from self._keys_and_values(at, read, kv_heads, {"H": head_dim}, of_value, stream)
+        yield from self._keys_and_values(at, asked, kv_heads, {"H": head_dim}, of_value, stream)
         normed = {"q": self.heads} if self._borrows else {"q": self.heads, "k": kv_heads}
         if self.qk_norm is not None:
             yield from self.qk_norm.records(at, heads=normed, head_dim=head_dim)
@@ -179,7 +194,8 @@ class GroupedQuery(Component):
         """The weights of keys and values, unless another layer's are read; and the products of own ones."""
         made = [] if self._borrows else [("k", of_key)] if self.values_from_keys else [("k", of_key), ("v", of_value)]
         for name, size in made:
-            records = at.linear(name, stream.key_rows, read, {"K": kv_heads, **size}, bias=self.bias)
+            bias = self.bias and (self.key_bias or name != "k")
+            records = at.linear(name, stream.key_rows, read, {"K": kv_heads, **size}, bias=bias)
             yield from records if self.cache_of is None else [r for r in records if isinstance(r, Weight)]
         if self.v_norm is not None and not self._borrows:
             yield from self.v_norm.records(at, "v_norm", of_value)
