@@ -76,13 +76,8 @@ CLASSES = {
     "vaultgemma": "VaultGemmaForCausalLM",
     "xglm": "XGLMForCausalLM",
 }
-WRAPPERS = ("aya_vision", "cohere2_vision", "gemma3", "mistral3", "qwen2_vl", "qwen2_5_vl", "qwen3_vl")
 TEXTS = ("qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text")
-"""Types whose class defaults are written as well: wrappers, and text models that stand in wrappers alone."""
-NOT_TIED = ("mistral3",)
-"""Where the text model's own default holds: Mistral-Small-3.1's checkpoint has a head's own table, and its file says
-nothing.
-"""
+"""Types whose class defaults are written as well: text models that stand in wrappers alone."""
 # What a config class renames itself, beside its attribute_map.
 ROTARY_NAMES = {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"}
 MORE_ALIASES = {"gpt_neox": ROTARY_NAMES, "gpt_neox_japanese": ROTARY_NAMES}
@@ -241,17 +236,14 @@ def record(model_types: list[str], randoms: int) -> Iterator[dict[str, Any]]:
 
 def write_defaults() -> None:
     """The raw field defaults of each config class, as `record.py` writes them, and of RoPE what a class has its own."""
-    for model_type in (*CLASSES, *WRAPPERS, *TEXTS):
+    for model_type in (*CLASSES, *TEXTS):
         cls = transformers.CONFIG_MAPPING[model_type]
         data = {field.name: field.default for field in dataclasses.fields(cls) if field.name in cls.__annotations__}
         rotary = getattr(cls(), "rope_parameters", None) or {}
         data |= {key: rotary[key] for key, usual in USUAL_ROTARY.items() if rotary.get(key, usual) != usual}
         if aliases := {**cls.attribute_map, **MORE_ALIASES.get(model_type, {})}:
             data["_aliases"] = aliases
-        more = ""
-        if model_type in NOT_TIED:
-            more = f", without tie_word_embeddings: {data.pop('tie_word_embeddings')}, which no checkpoint follows"
-        data["_provenance"] = f"transformers {transformers.__version__} {cls.__name__} field defaults{more}"
+        data["_provenance"] = f"transformers {transformers.__version__} {cls.__name__} field defaults"
         (DEFAULTS / f"{model_type}.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 

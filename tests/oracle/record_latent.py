@@ -39,8 +39,6 @@ CLASSES = {
 READ_AS = {"kimi_k2": "deepseek_v3"}
 """No class has this type; `Kimi_K25Config` reads a text part of it as that one."""
 DENSE = ("minicpm3", "youtu")
-WRAPPERS = ("kimi_k25",)
-"""Only their class defaults are written."""
 
 # V=101, D=85, N=5, R_q=17, R=23, nope=7, rope=6, v=11, F=37 and 19, E=12, X=3, L=4 where a case says nothing else.
 SIZES: Config = {
@@ -282,7 +280,7 @@ def refused(model_type: str) -> Iterator[dict[str, Any]]:
 
 def write_defaults() -> None:
     """The raw field defaults of each config class and of those that it is made of, as `record.py` writes them."""
-    for model_type in (*CLASSES, *WRAPPERS):
+    for model_type in CLASSES:
         cls = config_class(model_type)
         own = {name for base in cls.__mro__ if issubclass(base, transformers.PreTrainedConfig)
                and base is not transformers.PreTrainedConfig for name in base.__annotations__}  # fmt: skip

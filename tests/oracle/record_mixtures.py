@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 import transformers
-from mixture_cases import CASES, CLASSES, NO_DEFAULT, REFUSED, TEXTS, WRAPPERS, cases, changed, drawn, raw
+from mixture_cases import CASES, CLASSES, NO_DEFAULT, REFUSED, TEXTS, cases, changed, drawn, raw
 from record import DEFAULTS, forward, held
 
 Config = dict[str, Any]
@@ -92,7 +92,7 @@ def record(randoms: int, only: list[str]) -> Iterator[dict[str, Any]]:
 
 def write_defaults() -> None:
     """The raw field defaults of each config class, under the names of its fields, and the other names of those."""
-    for model_type in (*CLASSES, *WRAPPERS, *TEXTS.values()):
+    for model_type in (*CLASSES, *TEXTS.values()):
         cls = transformers.CONFIG_MAPPING[model_type]
         data = {field.name: field.default for field in dataclasses.fields(cls) if field.name in cls.__annotations__}
         pairs = [(new, old) if old in data else (old, new) for old, new in (cls.attribute_map or {}).items()]

@@ -1,66 +1,25 @@
 """Wrappers: a config.json of several models, whose text model stands in a key of its own, mostly `text_config`.
 
 Only the text model is counted, by the reader of its own type; what else the file describes is named in `not_counted`.
-To add a wrapper: a line in WRAPPERS, its class defaults under `defaults/`, a line in LINEAGES.
+`wrappers.py` says which types these are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any
 
 from costcalc.errors import shown
 from costcalc.sources.huggingface import check_code
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.lineages import LINEAGES
+from costcalc.sources.huggingface.wrapped_ties import TIE, tie_of
+from costcalc.sources.huggingface.wrappers import WRAPPERS, Wrapper
 from costcalc.sources.origin import Origin, Where
 
 Written = dict[str, Any]
-VISION = {"vision_config": "vision tower"}
-VISION_AUDIO = {**VISION, "audio_config": "audio tower"}
-TIE = "tie_word_embeddings"
-
-
-class Wrapper(NamedTuple):
-    """Where a wrapper holds its text model.
-
-    text: the model type that is meant where the text part names none. classes: those of `architectures` that are read,
-    the usual one first. key: of the text part. parts: key of each other part -> its name for a reader. may_be_flat: old
-    files hold the keys of the text part beside those of the others. may_lack: a part whose key is null is not there; in
-    other classes it is what its own class builds by default.
-    """
-
-    text: str
-    classes: tuple[str, ...]
-    key: str = "text_config"
-    parts: Mapping[str, str] = VISION
-    may_be_flat: bool = False
-    may_lack: bool = False
-
-
-WRAPPERS = {
-    "aya_vision": Wrapper("cohere2", ("AyaVisionForConditionalGeneration",)),
-    "cohere2_vision": Wrapper("cohere2", ("Cohere2VisionForConditionalGeneration",)),
-    "gemma3": Wrapper("gemma3_text", ("Gemma3ForConditionalGeneration",)),
-    "gemma3n": Wrapper("gemma3n_text", ("Gemma3nForConditionalGeneration",), parts=VISION_AUDIO),
-    "gemma4": Wrapper("gemma4_text", ("Gemma4ForConditionalGeneration",), parts=VISION_AUDIO, may_lack=True),
-    "gemma4_unified": Wrapper(
-        "gemma4_unified_text",
-        ("Gemma4UnifiedForConditionalGeneration",),
-        parts={"vision_config": "vision embedder", "audio_config": "audio embedder"},
-        may_lack=True,
-    ),
-    "kimi_k25": Wrapper("deepseek_v3", ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")),
-    "llama4": Wrapper("llama4_text", ("Llama4ForConditionalGeneration",)),
-    "mistral3": Wrapper("mistral", ("Mistral3ForConditionalGeneration",)),
-    "qwen2_5_vl": Wrapper("qwen2_5_vl_text", ("Qwen2_5_VLForConditionalGeneration",), may_be_flat=True),
-    "qwen2_vl": Wrapper("qwen2_vl_text", ("Qwen2VLForConditionalGeneration",), may_be_flat=True),
-    "qwen3_5": Wrapper("qwen3_5_text", ("Qwen3_5ForConditionalGeneration",)),
-    "qwen3_5_moe": Wrapper("qwen3_5_moe_text", ("Qwen3_5MoeForConditionalGeneration",)),
-    "qwen3_vl": Wrapper("qwen3_vl_text", ("Qwen3VLForConditionalGeneration",)),
-    "qwen3_vl_moe": Wrapper("qwen3_vl_moe_text", ("Qwen3VLMoeForConditionalGeneration",)),
-}
 
 OF_OTHER_PARTS = """
     adapter_layer_norm_eps alignment_intermediate_size downsample_factor
@@ -73,58 +32,73 @@ OF_OTHER_PARTS = """
     projector_patch_to_query_dict spatial_merge_size video_token_index vision_end_token_id vision_feature_layer
     vision_feature_select_strategy vision_soft_tokens_per_image vision_start_token_id vision_token_id
 """
-"""Keys of a wrapper that are about its other parts, or about where their tokens stand in a text."""
+"""Keys of a wrapper that are about its other parts, or about where their tokens stand in a text; beside them are the
+fields of its own class, of which none reaches the text model.
+"""
 
 
 def read_nested(config: Config) -> Written:
     """The text model, by the reader of its type, and the names of the parts that are left out."""
     wrapper = WRAPPERS[config.model_type]
-    config.note(*wrapper.parts, *OF_OTHER_PARTS.split())
-    data = config[wrapper.key]
-    if data is None and wrapper.may_be_flat:
-        return _flat(config, wrapper)
-    if not isinstance(data, dict):
-        what = f"`{wrapper.key}` must hold the text model of a {config.model_type} config, got {shown(data)}"
-        raise config.refusal(what, f'write "{wrapper.key}": {{"hidden_size": 5120, ...}}', wrapper.key)
-    model_type = data.get("model_type", wrapper.text)
-    if not isinstance(model_type, str) or LINEAGES.get(model_type, "nested") == "nested":
-        what = f"`{wrapper.key}` has the model_type {shown(model_type)}, which is not read"
-        raise config.refusal(what, f"usual is {wrapper.text}", wrapper.key, "model_type")
-    lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
-    text = Config(data, model_type=model_type, origin=_inside(config.origin, wrapper.key))
-    text.model_class = lineage.CLASSES[model_type][0]
-    check_code(text, getattr(lineage, "CODE", {}).get(model_type, ()))
-    text.values[TIE] = _tie(config, text)
-    written: Written = lineage.READERS[model_type](text)
+    config.note(*wrapper.parts, *wrapper.more, *(config.defaults.keys() - {TIE}), *OF_OTHER_PARTS.split())
+    text, lineage = _flat(config, wrapper) or _nested(config, wrapper)
+    check_code(text, getattr(lineage, "CODE", {}).get(text.model_type, ()))
+    text.model_class = lineage.CLASSES[text.model_type][0]
+    if text.model_type not in WRAPPERS:
+        text.values[TIE] = tie_of(config, text, wrapper.ties)
+    written: Written = lineage.READERS[text.model_type](text)
     text.refuse_unread()
+    config.note(*(key for key, value in config.data.items() if _repeats(value, text.values.get(key))))
     config.refuse_unread()
     _stand_for(config, text)
-    is_there = {key: config.values.get(key) is not None or not wrapper.may_lack for key in wrapper.parts}
-    left_out = [name for key, name in wrapper.parts.items() if is_there[key]]
+    left_out = [name for key, name in wrapper.parts.items() if _is_there(config.values.get(key), wrapper)]
     return {**written, "not_counted": [*left_out, *written.get("not_counted", [])]}
 
 
-def _flat(config: Config, wrapper: Wrapper) -> Written:
-    """The text model whose keys stand beside those of the other parts."""
-    apart = {"model_type", "architectures", "auto_map", wrapper.key, *wrapper.parts, *OF_OTHER_PARTS.split()}
+def _nested(config: Config, wrapper: Wrapper) -> tuple[Config, ModuleType]:
+    """The text part and the module that reads it; where none is written, the one that the wrapper's class builds."""
+    written, own = config.data.get(wrapper.key), config.defaults.get(wrapper.key) or {}
+    if written is not None and not isinstance(written, dict):
+        what = f"`{wrapper.key}` must hold the text model of a {config.model_type} config, got {shown(written)}"
+        raise config.refusal(what, f'write "{wrapper.key}": {{"hidden_size": 5120, ...}}', wrapper.key)
+    model_type = (written or {}).get("model_type", wrapper.text)
+    model_type = wrapper.called.get(model_type, model_type) if isinstance(model_type, str) else model_type
+    if not isinstance(model_type, str) or not _may_be(model_type, wrapper):
+        what = f"`{wrapper.key}` has the model_type {shown(model_type)}, which is not read"
+        raise config.refusal(what, f"usual is {wrapper.text}", wrapper.key, "model_type")
+    text = Config(written or {}, model_type=model_type, origin=_inside(config.origin, wrapper.key))
+    if written is None or wrapper.fills:
+        text.defaults = {**text.defaults, **own}
+        text.values = {**text.defaults, **text.data}
+    return text, import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
+
+
+def _may_be(model_type: str, wrapper: Wrapper) -> bool:
+    """Whether the text part may be of this type: any that is read and no wrapper itself, or the wrapper's only one."""
+    return model_type == wrapper.text or (not wrapper.is_fixed and LINEAGES.get(model_type, "nested") != "nested")
+
+
+def _flat(config: Config, wrapper: Wrapper) -> tuple[Config, ModuleType] | None:
+    """The text model whose keys stand beside those of the other parts, in an old file; None in a new one."""
+    if not wrapper.may_be_flat or config.data.get(wrapper.key) is not None:
+        return None
+    apart = {"model_type", "architectures", "auto_map", *config.defaults, *wrapper.parts, *OF_OTHER_PARTS.split()}
     data = {key: value for key, value in config.data.items() if key not in apart}
     text = Config(data, model_type=wrapper.text, origin=config.origin)
-    text.values[TIE] = config[TIE]
-    lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[wrapper.text]}")
-    written: Written = lineage.READERS[wrapper.text](text)
-    _stand_for(config, text)
-    return {**written, "not_counted": [*wrapper.parts.values(), *written.get("not_counted", [])]}
+    if not text.data.keys() & text.defaults.keys():
+        return None
+    config.note(*data)  # the text part's own reader refuses what it does not read
+    return text, import_module(f"costcalc.sources.huggingface.{LINEAGES[wrapper.text]}")
 
 
-def _tie(config: Config, text: Config) -> Any:
-    """Whether the head is tied: the wrapper holds the head, so its word is taken where both say something.
+def _is_there(value: object, wrapper: Wrapper) -> bool:
+    """Whether a part is there, by the value of its key."""
+    return value is not False and (value is not None or not wrapper.may_lack)
 
-    Old files say it in the text part alone. Where neither does, the wrapper's class decides, and the text class where
-    the wrapper's has no such field.
-    """
-    outer, inner = config[TIE], text[TIE]
-    in_text_alone = TIE in text.data and TIE not in config.data
-    return inner if in_text_alone or TIE not in config.values else outer
+
+def _repeats(value: object, inner: object) -> bool:
+    """Whether a key beside the text part says what the text part says: newer files of old wrappers hold both."""
+    return value is not None and type(value) is type(inner) and value == inner
 
 
 def _inside(origin: Origin, key: str) -> Origin:

@@ -26,6 +26,15 @@ TEXT: Config = {
     "num_local_experts": 5,
     "attention_chunk_size": 7,
 }
+LLAMA: Config = {
+    "model_type": "llama",
+    "vocab_size": 19,
+    "hidden_size": 42,
+    "num_attention_heads": 6,
+    "intermediate_size": 37,
+    "num_hidden_layers": 3,
+    "head_dim": 10,
+}
 VISION: Config = {"hidden_size": 13, "model_type": "llama4_vision_model", "num_hidden_layers": 2}
 
 
@@ -56,7 +65,22 @@ def test_a_text_part_that_names_no_type_is_the_usual_one():
 
 def test_a_text_part_of_another_type_that_is_read():
     text = {"model_type": "llama", "hidden_size": 42, "num_attention_heads": 6, "head_dim": 10, "vocab_size": 19}
-    assert load({"model_type": "llama4", "text_config": text}).inventory.records == load(text).inventory.records
+    wrapped = load({"model_type": "mistral3", "text_config": text})
+    assert wrapped.inventory.records == load(text).inventory.records
+
+
+def test_a_text_part_that_is_not_written_is_what_the_wrappers_class_builds():
+    """Aria's is the class's own; Voxtral's says what differs from Llama's, and holds beside a written part as well."""
+    whole = {"model_type": "aria"}
+    assert load(whole).inventory == load({**whole, "text_config": {}}).inventory
+    assert load({**whole, "text_config": None}).inventory.records == load({"model_type": "aria_text"}).inventory.records
+    assert load({"model_type": "voxtral"}).d_model == 3072
+    assert load({"model_type": "voxtral", "text_config": {"num_hidden_layers": 3}}).d_model == 3072
+
+
+def test_what_repeats_the_text_part_is_nothing_new():
+    """Newer files of Qwen2.5-VL hold the keys of the text part twice."""
+    assert load(_wrapped(hidden_size=42, vocab_size=19)).inventory == load(_wrapped()).inventory
 
 
 def test_what_was_assumed_is_told_of_the_text_part():
@@ -83,9 +107,42 @@ def test_keys_of_the_other_parts_are_not_read():
     ],
 )
 def test_who_says_whether_the_head_is_tied(outer, inner, tied):
-    arch = load(_wrapped(inner, **outer))
+    arch = load({"model_type": "idefics3", "text_config": {**LLAMA, **inner}, **outer})
     assert arch.tie_embeddings is tied
     assert parameters(arch).embedding == (1 if tied else 2) * 19 * 42
+
+
+@pytest.mark.parametrize(
+    ("model_type", "outer", "inner", "tied"),
+    [
+        # The wrapper's class ties and the text class does not: version 4 asked the text part alone.
+        ("internvl", {}, {}, True),
+        ("internvl", {"transformers_version": "5.1.0"}, {}, True),
+        ("internvl", {"transformers_version": "4.57.1"}, {}, False),
+        ("internvl", {"transformers_version": "4.57.1", "tie_word_embeddings": True}, {}, True),
+        # A yes of either is a yes.
+        ("llava", {}, {}, False),
+        ("llava", {"tie_word_embeddings": True}, {"tie_word_embeddings": False}, True),
+        ("llava", {"tie_word_embeddings": False}, {"tie_word_embeddings": True}, True),
+        # The text part is a whole model with its head.
+        ("llama4", {"tie_word_embeddings": True}, {}, False),
+        ("llama4", {"tie_word_embeddings": False}, {"tie_word_embeddings": True}, True),
+        # The class of the wrapper says no more than that the text part decides.
+        ("perception_lm", {}, {"tie_word_embeddings": True}, True),
+        ("perception_lm", {}, {}, False),
+        ("perception_lm", {"tie_word_embeddings": False}, {"tie_word_embeddings": True}, False),
+        # The class never ties.
+        ("qwen2_audio", {"tie_word_embeddings": True}, {}, False),
+    ],
+)
+def test_wrappers_differ_in_whose_word_counts(model_type, outer, inner, tied):
+    text = TEXT if model_type == "llama4" else LLAMA
+    assert load({"model_type": model_type, "text_config": {**text, **inner}, **outer}).tie_embeddings is tied
+
+
+def test_a_tie_that_the_class_does_not_follow_is_refused(refusal):
+    error = refusal({"model_type": "qwen2_audio", "text_config": {**LLAMA, "tie_word_embeddings": True}})
+    assert "its class never ties the head" in error.what
 
 
 def test_the_text_class_says_it_where_the_wrappers_class_decides_otherwise():
@@ -99,15 +156,15 @@ def test_the_text_class_says_it_where_the_wrappers_class_decides_otherwise():
 @pytest.mark.parametrize(
     ("config", "what"),
     [
-        ({"model_type": "llama4"}, "`text_config` must hold the text model of a llama4 config, got nothing"),
         ({"model_type": "llama4", "text_config": [1]}, "`text_config` must hold the text model of a llama4 config"),
         (_wrapped({"model_type": "llama5"}), "`text_config` has the model_type 'llama5', which is not read"),
         (_wrapped({"model_type": "llama4"}), "`text_config` has the model_type 'llama4', which is not read"),
+        (_wrapped({"model_type": "llama"}), "`text_config` has the model_type 'llama', which is not read"),
         (_wrapped({"model_type": 7}), "`text_config` has the model_type 7, which is not read"),
         (_wrapped({"hidden_size": 0}), "`hidden_size` must be a whole number"),
         (_wrapped({"a_key_of_tomorrow": 1}), "`a_key_of_tomorrow`: 1 is not read for llama4_text"),
         (_wrapped(a_key_of_tomorrow=1), "`a_key_of_tomorrow`: 1 is not read for llama4"),
-        (_wrapped(hidden_size=42), "`hidden_size`: 42 is not read for llama4"),
+        (_wrapped(hidden_size=43), "`hidden_size`: 43 is not read for llama4"),
         (_wrapped(architectures=["Llama4ForCausalLM"]), "`architectures` 'Llama4ForCausalLM' is not read"),
         (_wrapped({"auto_map": {"AutoModel": "mine.Model"}}), "`auto_map` names code of its own, which is not read"),
     ],

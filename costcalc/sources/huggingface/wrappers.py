@@ -1,0 +1,142 @@
+"""Which types of a config.json are wrappers: where each holds its text model, and what else it holds.
+
+To add one: a line here, its class defaults under `defaults/`, a line in LINEAGES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+VISION = {"vision_config": "vision tower"}
+AUDIO = {"audio_config": "audio tower"}
+BOTH = {**VISION, **AUDIO}
+QFORMER = {**VISION, "qformer_config": "query transformer"}
+SPEECH = {"encoder_config": "audio tower", "projector_config": "audio projector", "has_lora_adapter": "LoRA adapter"}
+TOKENIZERS = {
+    "acoustic_tokenizer_encoder_config": "acoustic tokenizer",
+    "semantic_tokenizer_encoder_config": "semantic tokenizer",
+}
+
+WRAPPER, TEXT, EITHER, NEVER = "wrapper", "text", "either", "never"
+"""Whose word ties the head to the table: the wrapper's, the text part's, a yes of either of them, or nobody's."""
+
+
+class Wrapper(NamedTuple):
+    """Where a wrapper holds its text model.
+
+    text: the model type that is meant where the text part names none. classes: those of `architectures` that are read,
+    the usual one first. parts: key of each other part -> its name for a reader. key: of the text part. may_be_flat: old
+    files hold the keys of the text part beside those of the others. may_lack: a part whose key is null is not there; in
+    other classes it is what its own class builds by default. fills: what the class's own text part says (`defaults/`)
+    holds where a written one leaves it out as well, and not only where none is written. is_fixed: the text part is of
+    the class `text` and of no other. called: other names of a text part's type. more: keys of the
+    other parts that are no fields of the class. ties: whose word ties the head.
+    """
+
+    text: str
+    classes: tuple[str, ...]
+    parts: Mapping[str, str] = VISION
+    key: str = "text_config"
+    may_be_flat: bool = False
+    may_lack: bool = False
+    fills: bool = False
+    is_fixed: bool = False
+    called: Mapping[str, str] = MappingProxyType({})
+    more: tuple[str, ...] = ()
+    ties: str = WRAPPER
+
+
+def _of(text: str, name: str, parts: Mapping[str, str] = VISION, **more: object) -> Wrapper:
+    """A wrapper whose one class that is read is called as most are."""
+    return Wrapper(text, (f"{name}ForConditionalGeneration",), parts, **more)  # type: ignore[arg-type]
+
+
+KIMI = ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")
+SEEN = {
+    "aria": _of("aria_text", "Aria", is_fixed=True, called={"aria_moe_lm": "aria_text"}),
+    "aya_vision": _of("cohere2", "AyaVision"),
+    "blip-2": _of("opt", "Blip2", QFORMER, ties=TEXT),
+    "cohere2_vision": _of("cohere2", "Cohere2Vision"),
+    "cosmos3_omni": _of("qwen3_vl_text", "Cosmos3Omni"),
+    "deepseek_vl": _of("llama", "DeepseekVL"),
+    "deepseek_vl_hybrid": _of(
+        "llama", "DeepseekVLHybrid", {**VISION, "high_res_vision_config": "high-resolution vision tower"}
+    ),
+    "exaone4_5": _of("exaone4", "Exaone4_5_"),
+    "fast_vlm": _of("qwen2", "FastVlm", ties=EITHER),
+    "florence2": _of("bart", "Florence2"),
+    "fuyu": Wrapper("persimmon", ("FuyuForCausalLM",), {"patch_size": "projection of image patches"}, may_be_flat=True),
+    "gemma3": _of("gemma3_text", "Gemma3", is_fixed=True),
+    "got_ocr2": _of("qwen2", "GotOcr2"),
+    "hyperclovax_vision_v2": _of("hyperclovax", "HyperCLOVAXVisionV2"),
+    "idefics2": _of("mistral", "Idefics2", {**VISION, "perceiver_config": "perceiver"}),
+    "idefics3": _of("llama", "Idefics3"),
+    "instructblip": _of("opt", "InstructBlip", QFORMER, ties=TEXT),
+    "instructblipvideo": _of("opt", "InstructBlipVideo", QFORMER, ties=TEXT),
+    "internvl": _of("qwen2", "InternVL"),
+    "janus": _of("llama", "Janus", {**VISION, "vq_config": "image tokenizer"}),
+    "kimi_k25": Wrapper("deepseek_v3", KIMI),
+    "lfm2_vl": _of("lfm2", "Lfm2Vl"),
+    "lfm3_vl": _of("lfm3", "Lfm3Vl"),
+    "lighton_ocr": _of("qwen3", "LightOnOcr"),
+    "llama4": _of("llama4_text", "Llama4", is_fixed=True, ties=TEXT),
+    "llava": _of("llama", "Llava", ties=EITHER),
+    "llava_next": _of("llama", "LlavaNext"),
+    "llava_next_video": _of("llama", "LlavaNextVideo", ties=EITHER),
+    "llava_onevision": _of("qwen2", "LlavaOnevision", ties=EITHER),
+    "minicpm_ocr": _of("qwen3_5_text", "MiniCPMOcr"),
+    "minicpmv4_6": _of("qwen3_5_text", "MiniCPMV4_6"),
+    "minicpmv4_7": _of("qwen3_5_text", "MiniCPMV4_7"),
+    "mistral3": _of("mistral", "Mistral3"),
+    "ovis2": _of("qwen2", "Ovis2"),
+    "paligemma": _of("gemma", "PaliGemma"),
+    "perception_lm": _of("llama", "PerceptionLM"),
+    "pp_chart2table": Wrapper("qwen2", ("GotOcr2ForConditionalGeneration",)),
+    "qianfan_ocr": _of("qwen3", "QianfanOCR"),
+    "qwen2_5_vl": _of("qwen2_5_vl_text", "Qwen2_5_VL", may_be_flat=True, is_fixed=True, ties=EITHER),
+    "qwen2_vl": _of("qwen2_vl_text", "Qwen2VL", may_be_flat=True, is_fixed=True, ties=EITHER),
+    "qwen3_5": _of("qwen3_5_text", "Qwen3_5", is_fixed=True),
+    "qwen3_5_moe": _of("qwen3_5_moe_text", "Qwen3_5Moe", is_fixed=True),
+    "qwen3_vl": _of("qwen3_vl_text", "Qwen3VL", is_fixed=True),
+    "qwen3_vl_moe": _of("qwen3_vl_moe_text", "Qwen3VLMoe", is_fixed=True),
+    "smolvlm": _of("llama", "SmolVLM"),
+    "video_llama_3": _of("qwen2", "VideoLlama3", ties=EITHER),
+    "video_llava": _of("llama", "VideoLlava"),
+    "vipllava": _of("llama", "VipLlava"),
+}
+"""Text and images."""
+
+ROTATED = ("head_dim", "max_position_embeddings", "partial_rotary_factor")
+"""Of audio frames, which the tower rotates by their time."""
+HEARD = {
+    "audioflamingo3": _of("qwen2", "AudioFlamingo3", AUDIO, ties=NEVER),
+    "fun_asr_nano": _of("qwen3", "FunAsrNano", {**AUDIO, "adaptor_config": "audio adaptor"}),
+    "gemma3n": _of("gemma3n_text", "Gemma3n", BOTH, is_fixed=True),
+    "gemma4": _of("gemma4_text", "Gemma4", BOTH, is_fixed=True, may_lack=True),
+    "gemma4_unified": _of(
+        "gemma4_unified_text",
+        "Gemma4Unified",
+        {"vision_config": "vision embedder", "audio_config": "audio embedder"},
+        is_fixed=True,
+        may_lack=True,
+    ),
+    "glmasr": _of("llama", "GlmAsr", AUDIO, fills=True),
+    "granite_speech": _of("granite", "GraniteSpeech", SPEECH),
+    "granite_speech_plus": _of("granite", "GraniteSpeechPlus", SPEECH),
+    "moss_transcribe_diarize": _of("qwen3", "MossTranscribeDiarize", AUDIO),
+    "musicflamingo": _of("qwen2", "MusicFlamingo", AUDIO, more=ROTATED, ties=NEVER),
+    "nemo_speechlm": _of(
+        "nemotron_h", "Nemotron3_5Transcribe", {**AUDIO, "word_timestamp_config": "word timestamp head"}, ties=NEVER
+    ),
+    "nemotron_h_omni": Wrapper("nemotron_h", ("NemotronH_Omni_Reasoning_V3",), BOTH, may_lack=True, ties=TEXT),
+    "omniasr": _of("llama", "OmniASR", AUDIO, ties=NEVER),
+    "qwen2_audio": _of("qwen2", "Qwen2Audio", AUDIO, ties=NEVER),
+    "qwen3_asr": _of("qwen3", "Qwen3ASR", AUDIO),
+    "vibevoice_asr": _of("qwen2", "VibeVoiceAsr", TOKENIZERS, ties=NEVER),
+    "voxtral": _of("llama", "Voxtral", AUDIO, fills=True, ties=NEVER),
+}
+"""Text and sound, and maybe images."""
+
+WRAPPERS = {**SEEN, **HEARD}

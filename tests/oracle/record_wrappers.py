@@ -1,0 +1,179 @@
+"""Record ground truth for wrappers: their text models and heads alone, in the manner of `record.py`.
+
+Run it in the throwaway environment that `record.py` describes (README.md beside this file says what each field means):
+
+    throwaway/bin/python tests/oracle/record_wrappers.py               # rewrites wrappers.json
+    throwaway/bin/python tests/oracle/record_wrappers.py --defaults    # rewrites the importers' class defaults
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import importlib.util
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from record import DEFAULTS, held
+from torch.utils.flop_counter import FlopCounterMode
+from wrapper_cases import COMMON, NOT_BUILT, OTHER_TEXTS, OWN, SMALL, TIES
+
+Config = dict[str, Any]
+
+LAYERS = ("num_hidden_layers", "depth", "encoder_layers", "num_layers", "num_blocks")
+TEXT = "text_config"
+HERE = Path(__file__).resolve().parent
+
+
+def wrappers() -> dict[str, Any]:
+    """The importers' own table, from its file: it imports nothing of the project."""
+    path = DEFAULTS.parent / "wrappers.py"
+    spec = importlib.util.spec_from_file_location("wrappers", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name: wrapper for name, wrapper in module.WRAPPERS.items() if name in transformers.CONFIG_MAPPING}
+
+
+def build(config: Config, named: str) -> Any:
+    """The class `named` of a raw `config.json` dict, on the meta device."""
+    raw = copy.deepcopy(config)
+    settings = transformers.CONFIG_MAPPING[raw.pop("model_type")](**raw)
+    for part in (settings, settings.get_text_config()):
+        part._attn_implementation, part._experts_implementation = "eager", "batched_mm"
+    with torch.device("meta"):
+        model = getattr(transformers, named)(settings)
+    model.eval()
+    model.tie_weights()
+    return model
+
+
+def of_the_text(model: Any) -> int:
+    """Parameters of every module that is built from the text part, and of the head; shared ones once."""
+    text = model.config.get_text_config()
+    parts = [m for m in model.modules() if isinstance(m, transformers.PreTrainedModel) and m.config is text]
+    assert parts, "no module is built from the text part"
+    parts += [head for head in (model.get_output_embeddings(), getattr(model, "lm_head", None)) if head is not None]
+    return sum({id(p): p.numel() for part in parts for p in part.parameters()}.values())
+
+
+def forward(model: Any, new: int, cache: Any = None) -> tuple[int, Any]:
+    """FLOPs of one pass over `new` tokens of text alone, and the cache after it."""
+    tokens = torch.zeros((1, new), dtype=torch.long, device="meta")
+    with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
+        output = model(input_ids=tokens, past_key_values=cache, use_cache=True)
+    return counter.get_total_flops(), output.past_key_values
+
+
+def measure(config: Config, named: str) -> dict[str, int]:
+    """All the numbers of one row; of a pair, parameters alone."""
+    model = build(config, named)
+    row = {"params": of_the_text(model)}
+    if model.config.get_text_config().is_encoder_decoder:
+        return row
+    row["flops16"], after16 = forward(model, 16)
+    row["flops48"], after48 = forward(model, 48)
+    row |= {"cache16": held(after16), "cache48": held(after48)}
+    row["decode48"] = forward(model, 1, forward(model, 47)[1])[0]
+    return row
+
+
+def cases(name: str, wrapper: Any) -> Iterator[tuple[str, Config]]:
+    """The name and the config of each row of a wrapper; its other parts have one layer, where that is a key."""
+    own = {"model_type": wrapper.text, **SMALL.get(wrapper.text, {**COMMON, **OWN.get(wrapper.text, {})})}
+    yield "default", {"model_type": name}
+    common = {"model_type": name, **shallow(name, wrapper)}
+    yield "small", {**common, wrapper.key: own}
+    yield "no-type", {**common, wrapper.key: {key: own[key] for key in own if key != "model_type"}}
+    for outer, inner in TIES:
+        text = own if inner is None else {**own, "tie_word_embeddings": inner}
+        yield f"ties={outer},{inner}", {**common, wrapper.key: text, "tie_word_embeddings": outer}
+    for text in OTHER_TEXTS.get(name, []):
+        yield f"text={text['model_type']}", {**common, wrapper.key: text}
+
+
+def shallow(name: str, wrapper: Any) -> Config:
+    """The other parts with one layer each."""
+    settings, parts = transformers.CONFIG_MAPPING[name](), {}
+    for key in wrapper.parts:
+        part = getattr(settings, key, None)
+        named = next((layers for layers in LAYERS if type(getattr(part, layers, None)) is int), None)
+        if named is not None:
+            parts[key] = {"model_type": part.model_type, named: 1} if part.model_type else {named: 1}
+    return parts
+
+
+def whole(config: Config) -> Config:
+    """The config as the library writes it out, without what it says of the other parts."""
+    raw = copy.deepcopy(config)
+    cls = transformers.CONFIG_MAPPING[raw.pop("model_type")]
+    written = {**json.loads(json.dumps(cls(**raw).to_dict())), "model_type": config["model_type"]}
+    return {
+        key: config.get(key, value) if key in cls.sub_configs and key != TEXT else value
+        for key, value in written.items()
+    }
+
+
+def record(only: list[str]) -> Iterator[dict[str, Any]]:
+    """Every row, in a fixed order; `small` holds the whole `to_dict()` of the text part."""
+    for name, wrapper in wrappers().items():
+        if name in NOT_BUILT or (only and name not in only):
+            continue
+        for case, config in cases(name, wrapper):
+            try:
+                numbers = measure(config, wrapper.classes[-1])
+            except Exception as error:
+                raise SystemExit(f"{name}/{case}: {error}") from error
+            yield {"id": f"{name}/{case}", "config": whole(config) if case == "small" else config, **numbers}
+
+
+def own_text(cls: Any, key: str) -> Config | None:
+    """What the class's own text part says beside its type and the defaults of that."""
+    spec = cls.sub_configs_defaults[key]
+    names = transformers.CONFIG_MAPPING[spec.model_type].attribute_map
+    return {names.get(name, name): value for name, value in spec.init_kwargs.items()} or None
+
+
+def write_defaults() -> None:
+    """The raw field defaults of each config class, the other names of its fields, and its own text part."""
+    for name, wrapper in wrappers().items():
+        cls = transformers.CONFIG_MAPPING[name]
+        data = {field.name: field.default for field in dataclasses.fields(cls) if field.name in cls.__annotations__}
+        data[wrapper.key] = own_text(cls, wrapper.key)
+        if cls.attribute_map:
+            data["_aliases"] = cls.attribute_map
+        more = ""
+        if name == "mistral3":  # its published files say nothing, and Mistral-Small-3.1 has a head of its own
+            more = f", without tie_word_embeddings: {data.pop('tie_word_embeddings')}, which no checkpoint follows"
+        data["_provenance"] = f"transformers {transformers.__version__} {cls.__name__} field defaults{more}"
+        (DEFAULTS / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Parse the command line and write."""
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.CRITICAL)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--defaults", action="store_true", help="write the class defaults instead")
+    parser.add_argument("--only", nargs="*", default=[], help="print the rows of these types, and write nothing")
+    options = parser.parse_args()
+    if options.defaults:
+        write_defaults()
+        return
+    if options.only:
+        for row in record(options.only):
+            print(json.dumps(row, separators=(",", ":")))
+        return
+    rows = [json.dumps(row, separators=(",", ":")) for row in record([])]
+    (HERE / "wrappers.json").write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
