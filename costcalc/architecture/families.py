@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
-from costcalc.architecture.head import NoHead, VocabularyHead
+from costcalc.architecture.head import ClassifierHead, VocabularyHead
 from costcalc.architecture.mixer import Fourier
 from costcalc.architecture.places import DECODER, ENCODER, SOURCE, Stream
 
@@ -74,8 +74,8 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
     yield (
-        not (arch.multi_token is not None and isinstance(arch.head, NoHead)),
-        "a module of `multi_token` ends before a head, and there is none",
+        arch.multi_token is None or isinstance(arch.head, VocabularyHead),
+        "a module of `multi_token` ends before a vocabulary's head, and there is none",
         ("multi_token",),
         "take it out",
     )
@@ -87,6 +87,13 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     )
     has_both = arch.multi_token is not None and arch.embedding.width is not None
     yield not has_both, "modules of `multi_token` need rows as wide as the model", ("embedding", "width"), "take it out"
+    is_of_text = isinstance(arch.head, ClassifierHead) and arch.head.of == "text"
+    yield (
+        arch.decoder is None or arch.encoder is not None or not is_of_text,
+        "a decoder alone scores each of its tokens, and the last is read",
+        ("head", "of"),
+        "write `of: token`; `--logits last` counts one",
+    )
     has_encoder = arch.encoder is not None
     yield has_encoder or not arch.pooler, "a pooler is for an encoder", ("pooler",), "take it out"
     yield from _of_own_widths(arch)
@@ -149,8 +156,8 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
         "take it out, or write `vocab_size`",
     )
     yield (
-        not (isinstance(arch.head, NoHead) and arch.tie_embeddings),
-        "a head that is not there has no table to tie",
+        isinstance(arch.head, VocabularyHead) or not arch.tie_embeddings,
+        "a head that is not there, or tells labels, has no table to tie",
         ("tie_embeddings",),
         "write `tie_embeddings: false`",
     )

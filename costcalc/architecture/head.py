@@ -1,4 +1,4 @@
-"""What stands on the last hidden states: one logit per vocabulary entry, or nothing; and the pooler beside it.
+"""What stands on the last hidden states: a logit per vocabulary entry, or per label, or nothing; and the pooler.
 
 The vocabulary's product is a matmul whether or not its table is tied.
 """
@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, no_number
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, no_number
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.norm import Norm
@@ -73,6 +73,48 @@ class VocabularyHead(Component):
             yield Weight("head_spare_bias", {"V": vocab_size})
 
 
+class ClassifierHead(Component):
+    """D -> labels, for each token or once for each text; beside it the vocabulary has no head.
+
+    labels: how many numbers come out (2 for the begin and end of an answer). of: "token" (every logit that is asked
+    for: named entities, and decoders, whose classes score each token and read the last), or "text" (one row of each
+    text: its first token, or what a pooler made of it; of a pair the decoder's last). bias: of the labels. transform: a
+    dense matrix and an activation come first (RoBERTa, arXiv 1907.11692, in its code), to `transform_width` numbers
+    where it is not D; transform_bias: whether it has one. norm: behind those (ModernBERT), None for none.
+    """
+
+    kind: Literal["classifier"] = "classifier"
+    labels: Size
+    of: Literal["token", "text"] = "token"
+    bias: Flag = True
+    transform: Flag = False
+    transform_width: Size | None = None
+    transform_bias: Flag = True
+    activation: Activation = "tanh"
+    norm: Norm | None = None
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """What belongs to a transform needs one."""
+        yield self.transform or self.norm is None, "`norm` belongs to a `transform`"
+        yield self.transform or self.transform_width is None, "`transform_width` belongs to a `transform`"
+        yield self.transform or self.transform_bias, "`transform_bias` belongs to a `transform`"
+        yield self.transform or self.activation == "tanh", "`activation` belongs to a `transform`"
+
+    def records(
+        self, d_model: int, *, vocab_size: int, embedding: Embedding, tied: bool, table_path: str
+    ) -> Iterator[Record]:
+        """The transform if there is one, then the matrix of the labels."""
+        del vocab_size, embedding, tied, table_path
+        rows, at, width = Sequences() if self.of == "text" else Logits(), At("head"), {"D": d_model}
+        if self.transform:
+            made = {"D_out": d_model} if self.transform_width is None else {"W_label": self.transform_width}
+            yield from at.linear("transform", rows, width, made, bias=self.transform_bias)
+            width = width if self.transform_width is None else made
+            if self.norm is not None:
+                yield from self.norm.records(at, "norm", width)
+        yield from at.linear("classifier", rows, width, {"labels": self.labels}, bias=self.bias)
+
+
 class NoHead(Component):
     """The hidden states themselves are the result (an embedding model: BertModel, T5EncoderModel)."""
 
@@ -86,7 +128,7 @@ class NoHead(Component):
         yield from ()
 
 
-Head = Annotated[VocabularyHead | NoHead, Field(discriminator="kind")]
+Head = Annotated[VocabularyHead | ClassifierHead | NoHead, Field(discriminator="kind")]
 
 
 def pooler_records(d_model: int, *, once: bool = False) -> Iterator[Record]:

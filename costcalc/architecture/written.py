@@ -71,9 +71,13 @@ def full_form(written: object) -> object:
         norm = {"norm": own["norm"]} if "norm" in own else {}
         full["multi_token"] = {**norm, **beside, "layer": _full_layer(beside.get("layer"), own)}
     head = full.get("head")
-    if isinstance(head, dict) and head.get("transform") and "norm" in defaults:
+    if isinstance(head, dict) and head.get("transform") and _is_of_words(head) and "norm" in defaults:
         full["head"] = {"norm": _full("norm", defaults["norm"]), **head}
     return full
+
+
+def _is_of_words(head: Mapping) -> bool:
+    return bool(head.get("kind", "vocabulary") == "vocabulary")
 
 
 def _full_stack(name: str, stack: Mapping) -> Mapping:

@@ -143,5 +143,8 @@ def _bottom(made: Embedding) -> str:
 def _head(model: Architecture) -> str:
     if model.head.kind == "none":
         return "no head" + (", pooler" if model.pooler else "")
+    if model.head.kind == "classifier":
+        labels = f"{several(model.head.labels, 'label')} of each {model.head.of}"
+        return ", ".join([labels, *["dense layer before it"] * model.head.transform, *["pooler"] * model.pooler])
     table = "tied head" if model.tie_embeddings else "head with its own table"
     return ", ".join([table, *["dense layer before it"] * model.head.transform, *["pooler"] * model.pooler])

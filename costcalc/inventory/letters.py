@@ -12,6 +12,8 @@ LETTERS = {
     "D_out": "model width, of what a square matrix gives",
     "D_memory": "numbers of a memory token",
     "W": "embedding width",
+    "W_label": "width of what is made of a text before its labels",
+    "labels": "labels",
     "W_own": "numbers that each layer has of its own for each token",
     "N": "query heads",
     "K": "key/value heads",

@@ -1,4 +1,4 @@
-"""What stands on the last hidden states: logits over a vocabulary, or nothing; and a pooler beside it."""
+"""What stands on the last hidden states: logits over a vocabulary or labels, or nothing; and a pooler beside it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,35 @@ def no_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> Array:
     return x
 
 
-HEADS: dict[str, Callable[[Fields, Array, Table, Scope], Array]] = {"vocabulary": vocabulary_head, "none": no_head}
+def classifier_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> Array:
+    """A number for each label. x: (B, T, D) of all tokens, or (B, 1, D) of one of each text -> (B, T or 1, labels).
+
+    Before the labels may stand a dense layer, an activation and a norm (RoBERTa's, ModernBERT's).
+    """
+    del embedding
+    how, at = fields["head"], root.under("head")
+    if how["transform"]:
+        x = _transformed(how, x, how["transform_width"] or fields["d_model"], at)  # (B, T, D) x (D, W)
+    return at.linear("classifier", x, how["labels"], bias=how["bias"])  # (B, T, W) x (W, labels)
+
+
+def read_by_head(fields: Fields, x: Array, pooled: Array | None, *, logits: str) -> Array:
+    """The rows that a head reads: (B, T, D), or one of each text. x: (B, T, D).
+
+    Labels of a text are told by what a pooler made of it, by its first token, or by a decoder's last.
+    """
+    if fields["head"].get("of") == "text":
+        if pooled is not None:
+            return pooled[:, None]  # (B, 1, D)
+        return x[:, :1] if fields["decoder"] is None else x[:, -1:]
+    return x[:, -1:] if logits == "last" else x
+
+
+HEADS: dict[str, Callable[[Fields, Array, Table, Scope], Array]] = {
+    "vocabulary": vocabulary_head,
+    "classifier": classifier_head,
+    "none": no_head,
+}
 
 
 def pooled(x: Array, root: Scope) -> Array:

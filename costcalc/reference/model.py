@@ -12,7 +12,7 @@ import numpy as np
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.asked import Given, checked
 from costcalc.reference.embedding import embedded, embedding_table
-from costcalc.reference.head import HEADS, pooled
+from costcalc.reference.head import HEADS, pooled, read_by_head
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.multi_token import multi_token
 from costcalc.reference.request import Request
@@ -48,8 +48,8 @@ def forward(
     token_types: (B, T) of row numbers, where a model has types; 0 unless given. latent: the form in which latent
     attention runs, "expanded" or "absorbed"; None for expanded where a request starts, and absorbed later. chunked: the
     form in which recurrent mixers run that have two, but for a decode step: chunk by chunk, or token by token. Result:
-    (B, T, V) or (B, 1, V), float32; without a head D numbers each. What a pooler gives, or a module that predicts
-    further tokens, is on the tape.
+    (B, T, V) or (B, 1, V), float32; labels, or without a head D numbers each. What a pooler gives, or a module that
+    predicts further tokens, is on the tape.
 
     Frequencies of RoPE are plain ones, of theta: those that are rescaled (YaRN, Llama-3.1) give other logits of the
     same shape. Raises TypeError for what are no fields, no row numbers or no memory, ValueError for another `logits`,
@@ -93,8 +93,7 @@ def _forward(
         tape.pooled = pooled(x, root)  # (B, D)
     if fields["spare_table"]:
         root.table("spare_embedding", fields["vocab_size"], fields["d_model"])  # nothing looks it up
-    if logits == "last":
-        x = x[:, -1:]  # (B, 1, D)
+    x = read_by_head(fields, x, tape.pooled, logits=logits)  # (B, T or 1, D)
     result = of_kind(HEADS, fields["head"]["kind"], "head")(fields, x, table, root)  # (B, T, V)
     if main == "decoder":
         _keep(request, given.tokens.shape[1], tape)

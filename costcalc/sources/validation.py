@@ -112,7 +112,7 @@ def _explained(problem: _Problem) -> tuple[str, str]:
 
 
 _WRITTEN = {
-    "head": "`head: none`, or `head: {bias: true}`",
+    "head": "`head: none`, `head: {bias: true}`, or `head: {kind: classifier, labels: 2}`",
     "attention": "`attention: {heads: 12}`",
     "cross_attention": "`cross_attention: {heads: 12}`",
     "feed_forward": "`feed_forward: {kind: gated, d_ff: 3072}`",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from costcalc.inventory import Inventory, Workload
+from costcalc.inventory import Inventory, Sequences, Workload
 from costcalc.reference.arrays import Array
 
 Number = int | float
@@ -48,6 +48,7 @@ UNCHANGED = "outputs that a changed token does not change"
 BEYOND = "a token is seen beyond the reach of windows"
 BOTH_WAYS = "an encoder looks both ways"
 NO_STEPS = "an encoder has no decode steps"
+OF_TEXTS = "labels are told once for a text, in its last step alone"
 
 
 def rows_sum_to_one(errors: list[float | None]) -> Property:
@@ -131,6 +132,8 @@ def tellable(properties: list[Property], *, finite: bool) -> list[Property]:
 
 def prefill_is_decode(inventory: Inventory, recorded: int, prefill: Workload) -> Property:
     """FLOPs of the recorded prefill, against the sum of as many decode steps as the inventory states them."""
+    if any(isinstance(size, Sequences) for matmul in inventory.matmuls for size in matmul.axes.values()):
+        return Property(STEPS, None, 0, OF_TEXTS)
     each = [replace(prefill, new_tokens=1, past_tokens=past) for past in range(prefill.new_tokens)]
     steps = sum(matmul.flops(step) for step in each for matmul in inventory.matmuls if matmul.runs(step))
     return Property(STEPS, abs(recorded - steps), 0)

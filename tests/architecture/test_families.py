@@ -208,7 +208,12 @@ def test_the_norm_of_a_layers_attention_may_be_left_out():
             ("encoder_vocab_size",),
             "only an encoder beside a decoder has a table of its own, unless `share_embeddings`",
         ),
-        (ENCODER, {"head": "none"}, ("tie_embeddings",), "a head that is not there has no table to tie"),
+        (
+            ENCODER,
+            {"head": "none"},
+            ("tie_embeddings",),
+            "a head that is not there, or tells labels, has no table to tie",
+        ),
         (
             ENCODER,
             {"encoder": PAIR["decoder"]},

@@ -2,7 +2,7 @@ import pytest
 
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.embedding import Embedding
-from costcalc.architecture.head import NoHead, VocabularyHead, pooler_records
+from costcalc.architecture.head import ClassifierHead, NoHead, VocabularyHead, pooler_records
 from costcalc.architecture.norm import LayerNorm
 from costcalc.inventory import Logits, Matmul, Sequences, Weight
 
@@ -133,3 +133,27 @@ def test_a_transform_says_what_it_has_and_nothing_else_does(head, message):
 def test_the_rules_of_the_head_are_those_of_the_model(refusal):
     error = refusal(head={"transform_bias": False})
     assert (str(error), error.where) == ("`transform_bias` belongs to a `transform`", ("head",))
+
+
+def test_labels_of_each_token_are_one_product_and_a_bias():
+    assert records(ClassifierHead(labels=5), embedding=PLAIN, tied=False) == [
+        Weight("head.classifier", {"D": 13, "labels": 5}),
+        Matmul("head.classifier", {"B·T": Logits(), "D": 13, "labels": 5}, of="head.classifier"),
+        Weight("head.classifier_bias", {"labels": 5}),
+    ]
+
+
+def test_labels_of_a_text_are_told_once_behind_a_dense_layer():
+    head = ClassifierHead(labels=5, of="text", transform=True, transform_width=7, norm=LayerNorm())
+    made = records(head, embedding=PLAIN, tied=False)
+    # 13·7 + 7 of the dense layer, 2·7 of its norm, 7·5 + 5 of the labels
+    assert sum(record.parameters for record in made if type(record) is Weight) == 152
+    assert {record.axes["B"] for record in made if type(record) is Matmul} == {Sequences()}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"norm": LayerNorm()}, {"transform_width": 7}, {"transform_bias": False}, {"activation": "gelu"}]
+)
+def test_what_belongs_to_the_dense_layer_of_a_classifier_needs_one(fields):
+    with pytest.raises(RuleError, match="belongs to a `transform`"):
+        ClassifierHead(labels=5, **fields).check(("head",), 13)

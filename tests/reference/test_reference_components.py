@@ -62,6 +62,7 @@ def small(*, attention=(), feed_forward=(), layer=(), **top):
 
 
 # An encoder of two layers, alone, with the same sizes; and one below a decoder of three, whose layers ask 3 heads of 7.
+LABELS = {"kind": "classifier", "labels": 5}
 ASKED = {"heads": 3, "head_dim": 7}
 
 
@@ -100,6 +101,14 @@ def encoder_cases():
         some = {"token_types": 3, "norm": {"kind": "layernorm"}, **embedding}
         name = f"encoder {'tied' if tied else 'untied'} {embedding} {TRANSFORMS.index(transform)}"
         yield name, encoder(tie_embeddings=tied, embedding=some, head=transform, positions=LEARNED)
+    for of, bias, pooler in product(("token", "text"), (False, True), (False, True)):
+        yield f"labels of each {of} {bias} {pooler}", encoder(head={**LABELS, "of": of, "bias": bias}, pooler=pooler)
+    for width, bias in product((None, 7), (False, True)):
+        before = {"transform": True, "transform_width": width, "transform_bias": bias}
+        yield f"labels behind {width} {bias}", encoder(head={**LABELS, **before})
+    for activation, norm in zip(ACTIVATIONS, [*NORMS, *NORMS], strict=False):
+        before = {"transform": True, "activation": activation, "norm": NORMS[norm]}
+        yield f"labels behind {activation} and {norm}", encoder(head={**LABELS, **before, "of": "text"})
     for activation, norm in zip(ACTIVATIONS, [*NORMS, *NORMS], strict=False):
         head = {"transform": True, "activation": activation, "norm": NORMS[norm]}
         yield f"encoder's {activation} before {norm}", encoder(head=head, tie_embeddings=True)
@@ -145,6 +154,8 @@ def pair_cases():
     yield "pair of two vocabularies", pair(encoder_vocab_size=29)
     yield "pair with a scaled head", pair(tie_embeddings=True, head={"scale": 13**-0.5, "bias": "buffer"})
     yield "pair without a head", pair(head="none")
+    for of in ("token", "text"):
+        yield f"pair with labels of each {of}", pair(head={**LABELS, "of": of, "transform": True})
     yield "pair with shared layers", pair(layer={"share_weights": True})
     yield "pair with windows", pair(layer={"attention": {**CORE, "window": 5}}, positions="rope")
     yield "pair with normed embeddings", pair(embedding={"norm": "rmsnorm", "token_types": 2, "width": 7})
@@ -198,6 +209,7 @@ def asking_cases():
     yield "shared decoder", small(layer={"share_weights": True})
     yield "decoder without its first norm", small(layer={"attention_norm": False})
     yield "decoder without a head", small(head="none")
+    yield "labels of a decoder", small(head=LABELS)
     yield "decoder with types", small(embedding={"token_types": 2, "norm": "rmsnorm"})
 
 
@@ -940,6 +952,7 @@ ALL = {
     "RelativePositions": ("pair relative False", r"(en|de)coder\.positions", True),
     "AlibiPositions": ("pair alibi False", r".*(position|slope|alibi).*", False),
     "VocabularyHead": ("encoder tied {} 3", r"head.*", True),
+    "ClassifierHead": ("labels behind 7 True", r"head.*", True),
     "NoHead": ("encoder without a head", r"head.*", False),
 }
 

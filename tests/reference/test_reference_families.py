@@ -347,7 +347,7 @@ def test_a_kind_without_a_pass_is_an_error_in_the_new_places_too(where, what):
     (model if where == "head" else model["decoder"]["layers"][0])[where]["kind"] = "newest"
     with pytest.raises(NoReferenceError, match=f"^{what} of kind newest has no forward pass$"):
         run(model, source=SOURCE)
-    assert set(HEADS) == {"vocabulary", "none"}
+    assert set(HEADS) == {"vocabulary", "classifier", "none"}
 
 
 def test_a_text_of_one_token_and_a_source_of_one():

@@ -48,7 +48,7 @@ POSITIONS += ["max_bias", "slope_scale"]
         (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
         (("encoder",), {}, STACK),
         (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm", "affine"]),
-        (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap"]),
+        (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap", "labels", "of", "transform_width"]),
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
         (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, "limit", "up_shift", "sparsity"]),
         (("decoder", "layers", 0, "feed_forward", "router"), MIXTURE, ROUTER),

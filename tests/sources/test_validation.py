@@ -394,7 +394,7 @@ def test_a_theta_that_is_no_theta(changed, value, got):
             "head: [1]",
             "head",
             "head must be a mapping or a kind, got a list",
-            "write `head: none`, or `head: {bias: true}`",
+            "write `head: none`, `head: {bias: true}`, or `head: {kind: classifier, labels: 2}`",
         ),
         (
             "tie_embeddings: true",
@@ -712,6 +712,6 @@ def test_keys_that_are_no_text(refusal):
 
 
 def test_a_head_of_no_kind_there_is(changed):
-    error = changed("d_model: 13", "d_model: 13\nhead: {kind: classifier}", "kind: classifier")
-    assert error.what == "unknown kind 'classifier' of head"
-    assert error.hint == "one of: vocabulary, none"
+    error = changed("d_model: 13", "d_model: 13\nhead: {kind: words}", "kind: words")
+    assert error.what == "unknown kind 'words' of head"
+    assert error.hint == "one of: vocabulary, classifier, none"
