@@ -167,6 +167,13 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
         ("spare_table",),
         "take it out",
     )
+    rows = arch.head.rows if isinstance(arch.head, VocabularyHead) else None
+    yield (
+        rows is None or (rows <= arch.vocab_size and not arch.tie_embeddings),
+        "a head of some rows has a table of its own, and no more rows than the vocabulary",
+        ("head", "rows"),
+        "write `tie_embeddings: false`, and at most the vocabulary's size",
+    )
     is_spare = isinstance(arch.head, VocabularyHead) and arch.head.bias == "spare"
     yield (
         not (is_spare and arch.tie_embeddings),

@@ -26,7 +26,8 @@ class VocabularyHead(Component):
     model's, None for none. bias: one number per vocabulary entry; "buffer" where it is held, but no parameter (BART);
     "spare" where a second one that nothing reads is held beside it (untied masked-LM heads of `transformers` 5).
     scale: hidden states are multiplied by it first (T5 with a tied head); it changes no count. softcap: logits become
-    softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count.
+    softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count. rows: logits for so many entries,
+    the first ones, where the table is its own (Apertus 1.5).
 
     When the embedding is factorised (width W) and tied, a projection D -> W comes first (OPT-350m's `project_out`); a
     transform is that projection itself (ALBERT, ELECTRA), and then its own table has the width W as well.
@@ -40,6 +41,7 @@ class VocabularyHead(Component):
     bias: Annotated[Literal[False, True, "buffer", "spare"], BeforeValidator(no_number)] = False
     scale: PositiveFloat = 1.0
     softcap: PositiveFloat | None = None
+    rows: Size | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A transform says its norm, or that it has none; nothing else has one."""
@@ -63,14 +65,15 @@ class VocabularyHead(Component):
                 yield from self.norm.records(at, "norm", width)
         elif tied and embedding.width is not None:
             yield from at.linear("projection", rows, {"D": d_model}, {"W": embedding.width}, bias=False)
-        axes = {"V": vocab_size, **width}
+        of_rows = {"V": vocab_size if self.rows is None else self.rows}
+        axes = {**of_rows, **width}
         if not tied:
             yield Weight("head", axes, table=True)
         yield Matmul("head", {rows.letters: rows, **axes}, of=table_path if tied else "head")
         if self.bias:
-            yield Weight("head_bias", {"V": vocab_size}, role="buffer" if self.bias == "buffer" else "trainable")
+            yield Weight("head_bias", of_rows, role="buffer" if self.bias == "buffer" else "trainable")
         if self.bias == "spare":
-            yield Weight("head_spare_bias", {"V": vocab_size})
+            yield Weight("head_spare_bias", of_rows)
 
 
 class ClassifierHead(Component):

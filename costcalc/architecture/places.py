@@ -98,8 +98,8 @@ class At:
         return 1 if self.shared else self.times
 
     def weight(self, name: str, axes: Mapping[str, int], *, role: str = "trainable", table: bool = False) -> Weight:
-        """A parameter array; "table" marks a vocabulary, position or token-type table."""
-        return Weight(f"{self.path}.{name}", axes, self.sets, role, table)
+        """A parameter array, once, or for each of the experts; "table" marks a vocabulary, position or type table."""
+        return self._held(f"{self.path}.{name}", axes, role, table)
 
     def core(self, name: str, axes: Mapping[str, int | Extent], *, form: str | None = None) -> Matmul:
         """A product of two activations: `scores` or `values`."""
@@ -141,8 +141,8 @@ class At:
         matmul = Matmul(path, {rows.letters: rows, **axes}, self.times, path)
         return (weight, matmul, self._held(f"{path}_bias", outputs)) if bias else (weight, matmul)
 
-    def _held(self, path: str, axes: Mapping[str, int]) -> Weight:
+    def _held(self, path: str, axes: Mapping[str, int], role: str = "trainable", table: bool = False) -> Weight:
         """Once, or for each of the experts."""
         if not self.experts:
-            return Weight(path, axes, self.sets)
-        return Weight(path, {"E": self.experts, **axes}, self.sets, used={"E": self.chosen})
+            return Weight(path, axes, self.sets, role, table)
+        return Weight(path, {"E": self.experts, **axes}, self.sets, role, table, used={"E": self.chosen})

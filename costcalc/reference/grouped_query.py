@@ -168,7 +168,10 @@ def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope, *, d_mode
         activation = of_kind(ACTIVATIONS, fields["gate_activation"], "activation")
         gate = activation(at.linear("gate", x, heads * width, bias=fields["gate_bias"]))  # (B, T, N·v), or (B, T, N)
         mixed = mixed * split_heads(gate, heads)  # (B, N, T, v) * (B, N, T, v or 1)
-    return at.linear("output", join_heads(mixed), d_model, bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
+    joined = join_heads(mixed)  # (B, T, N·v)
+    if fields["output_norm"] is not None:
+        joined = norm(fields["output_norm"], joined, at, "output_norm")  # SubLN, arXiv 2210.06423, section 3
+    return at.linear("output", joined, d_model, bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
 
 
 def _sinks(fields: Fields, at: Scope) -> Array | None:

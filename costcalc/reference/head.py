@@ -19,6 +19,7 @@ def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> 
     BERT, arXiv 1810.04805); it makes W numbers where the table has so many (ALBERT, arXiv 1909.11942).
     """
     how, width = fields["head"], fields["embedding"]["width"]
+    entries = how["rows"] or fields["vocab_size"]
     x = x * FLOAT(how["scale"])  # (B, T, D)
     if how["transform"]:
         x = _transformed(how, x, width or fields["d_model"], root.under("head"))  # (B, T, D), or (B, T, W)
@@ -26,13 +27,13 @@ def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> 
         x = root.under("head").linear("projection", x, width, bias=False)  # (B, T, D) x (D, W)
     table = embedding
     if not fields["tie_embeddings"]:
-        table = root.table("head", fields["vocab_size"], x.shape[-1])
+        table = root.table("head", entries, x.shape[-1])
     logits = table.product("head", x)  # (B, T, D) x (D, V)
     if how["bias"]:
         role = "buffer" if how["bias"] == "buffer" else "trainable"
-        logits = logits + root.parameter("head_bias", fields["vocab_size"], role=role)  # (B, T, V) + (V)
+        logits = logits + root.parameter("head_bias", entries, role=role)  # (B, T, V) + (V)
     if how["bias"] == "spare":
-        root.parameter("head_spare_bias", fields["vocab_size"])  # held, and added to nothing
+        root.parameter("head_spare_bias", entries)  # held, and added to nothing
     return soft_cap(logits, how["softcap"])
 
 

@@ -7,16 +7,16 @@ from statistics import NormalDist
 
 import numpy as np
 
-from costcalc.reference.activations import ACTIVATIONS
+from costcalc.reference.activations import ACTIVATIONS, softplus
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.kinds import of_kind
+from costcalc.reference.norms import norm
 from costcalc.reference.tape import Scope
 
 
 def dense(fields: Fields, x: Array, at: Scope) -> Array:
     """activation(x W_up + b) W_down + b (arXiv 1706.03762, equation 2). x: (B, T, D) -> (B, T, D)."""
-    activation = of_kind(ACTIVATIONS, fields["activation"], "activation")
-    hidden = activation(at.linear("up", x, fields["d_ff"], bias=fields["bias"]))  # (B, T, F)
+    hidden = activated(fields["activation"], at.linear("up", x, fields["d_ff"], bias=fields["bias"]), at)  # (B, T, F)
     return at.linear("down", hidden, x.shape[-1], bias=fields["bias"])  # (B, T, F) x (F, D)
 
 
@@ -26,15 +26,32 @@ def gated(fields: Fields, x: Array, at: Scope) -> Array:
     gpt-oss (arXiv 2508.10925) bounds the gate from above and the other factor from both sides, and adds 1
     to that factor. Gemma-3n leaves few numbers of a gate. x: (B, T, D) -> (B, T, D).
     """
-    activation = of_kind(ACTIVATIONS, fields["activation"], "activation")
     gate = at.linear("gate", x, fields["d_ff"], bias=fields["bias"])  # (B, T, F)
     up = at.linear("up", x, fields["d_ff"], bias=fields["bias"])  # (B, T, F)
     if fields["limit"] is not None:
         gate, up = np.minimum(gate, fields["limit"]), np.clip(up, -fields["limit"], fields["limit"])  # (B, T, F) each
     if fields["sparsity"]:
         gate = sparse(gate, fields["sparsity"])  # (B, T, F)
-    hidden = activation(gate) * (up + fields["up_shift"])  # (B, T, F)
+    hidden = activated(fields["activation"], gate, at) * (up + fields["up_shift"])  # (B, T, F)
+    if fields["inner_norm"] is not None:
+        hidden = norm(fields["inner_norm"], hidden, at, "inner_norm")  # (B, T, F)
     return at.linear("down", hidden, x.shape[-1], bias=fields["bias"])  # (B, T, F) x (F, D)
+
+
+def activated(name: str, x: Array, at: Scope) -> Array:
+    """An activation, which may hold numbers of its own. (B, T, F) -> (B, T, F)."""
+    return xielu(x, at) if name == "xielu" else of_kind(ACTIVATIONS, name, "activation")(x)
+
+
+def xielu(x: Array, at: Scope) -> Array:
+    """a x² + b x above 0, and n (e^min(x, eps) - 1 - x) + b x up to it (arXiv 2411.13010, equation 14).
+
+    a is softplus of a learned number, n is b and softplus of another; b and eps are held. (B, T, F) -> (B, T, F).
+    """
+    alpha_p, alpha_n = (softplus(at.parameter(f"activation_{name}", 1)) for name in ("alpha_p", "alpha_n"))
+    beta, eps = (at.parameter(f"activation_{name}", 1, role="buffer") for name in ("beta", "eps"))
+    below = (beta + alpha_n) * (np.expm1(np.minimum(x, eps)) - x)  # (B, T, F)
+    return np.where(x > 0, alpha_p * x * x, below) + beta * x
 
 
 def sparse(x: Array, share: float) -> Array:

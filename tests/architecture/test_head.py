@@ -157,3 +157,12 @@ def test_labels_of_a_text_are_told_once_behind_a_dense_layer():
 def test_what_belongs_to_the_dense_layer_of_a_classifier_needs_one(fields):
     with pytest.raises(RuleError, match="belongs to a `transform`"):
         ClassifierHead(labels=5, **fields).check(("head",), 13)
+
+
+def test_a_head_of_some_rows_has_a_table_of_its_own():
+    """11 of 19 entries: 11·13 numbers; a bias for each of the 11."""
+    assert records(VocabularyHead(rows=11, bias=True), embedding=PLAIN, tied=False) == [
+        Weight("head", {"V": 11, "D": 13}, table=True),
+        Matmul("head", {"B·T": Logits(), "V": 11, "D": 13}, of="head"),
+        Weight("head_bias", {"V": 11}),
+    ]

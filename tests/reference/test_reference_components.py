@@ -259,6 +259,20 @@ def attention_cases():
         yield f"{norms}, scaled", small(layer={"residual_scale": 0.3, "norms": norms})
 
 
+def inside_cases():
+    """(name, written form) of numbers and norms inside of an attention or a network, and of a head of fewer rows."""
+    for norm in NORMS:
+        inside = {"kind": "gated", "inner_norm": NORMS[norm], "bias": True}
+        yield f"normed inside, {norm}", small(attention={"output_norm": NORMS[norm]}, feed_forward=inside)
+    yield "asking, normed inside", pair(asked={"output_norm": "rmsnorm", "v_dim": 5})
+    for kind in ("dense", "gated"):
+        yield f"{kind} xielu", small(feed_forward={"kind": kind, "activation": "xielu"})
+        yield f"experts of {kind} xielu", mixed(expert={"kind": kind, "d_ff": 17, "activation": "xielu"})
+    yield "experts normed inside", mixed(expert={"kind": "gated", "d_ff": 17, "inner_norm": "layernorm"})
+    for bias in (False, True, "spare", "buffer"):
+        yield f"head of some rows, bias {bias}", small(head={"rows": 11, "bias": bias})
+
+
 def latent_cases():
     """(name, written form) of latent attention."""
     for q_rank, bias, positions in product((None, 17), (False, True), ("rope", "none")):
@@ -527,6 +541,7 @@ def cases():
     yield from pair_cases()
     yield from asking_cases()
     yield from attention_cases()
+    yield from inside_cases()
     yield from latent_cases()
     yield from mixture_cases()
     yield from further_cases()

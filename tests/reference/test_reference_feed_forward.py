@@ -102,3 +102,23 @@ def test_a_half_of_the_gate_is_above_its_mean():
     kept = sparse(x, 0.5)
     np.testing.assert_allclose(kept, np.maximum(x - x.mean(axis=-1, keepdims=True), 0), atol=1e-6)
     assert kept.dtype == np.float32
+
+
+def test_xielu_is_its_formula(place):
+    """a x² + b x above 0, and (b + n)(e^x - 1 - x) + b x below, a and n made positive (arXiv 2411.13010)."""
+    held = {"alpha_p": 0.3, "alpha_n": -0.2, "beta": 0.5, "eps": -1e-6}
+    here = place({**GIVEN, **{f"activation_{name}": np.array([value]) for name, value in held.items()}})
+    up = X @ GIVEN["up"]
+    a, n = np.log1p(np.exp(0.3)), 0.5 + np.log1p(np.exp(-0.2))
+    hidden = np.where(up > 0, a * up**2 + 0.5 * up, n * (np.exp(up) - 1 - up) + 0.5 * up)
+    y = NETWORKS["dense"](fields("dense", activation="xielu"), X.astype(np.float32), here)
+    np.testing.assert_allclose(y, hidden @ GIVEN["down"], rtol=1e-4, atol=1e-4)
+
+
+def test_a_norm_inside_divides_by_the_length_of_what_the_last_matrix_reads(place):
+    gains = 1 + RNG.normal(size=37) / 9
+    some = fields("gated", inner_norm={"kind": "rmsnorm", "eps": 1e-5}, activation="relu_squared")
+    hidden = np.maximum(X @ GIVEN["gate"], 0) ** 2 * (X @ GIVEN["up"])
+    hidden /= np.sqrt((hidden**2).mean(axis=-1, keepdims=True) + 1e-5)
+    y = NETWORKS["gated"](some, X.astype(np.float32), place({**GIVEN, "inner_norm": gains}))
+    np.testing.assert_allclose(y, (hidden * gains) @ GIVEN["down"], rtol=1e-4, atol=1e-4)

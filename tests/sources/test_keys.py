@@ -26,6 +26,7 @@ TOP += [
     "block",
 ]
 NETWORK = ["kind", "d_ff", "activation", "bias"]
+OF_GATED = ["limit", "up_shift", "sparsity", "inner_norm"]
 MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
 ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "groups_per_token", "weigh"]
 ROUTER += ["reads", "norm", "input_scale", "expert_scale", "network", "skips"]
@@ -48,11 +49,11 @@ POSITIONS += ["max_bias", "slope_scale"]
         (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
         (("encoder",), {}, STACK),
         (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm", "affine"]),
-        (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap", "labels", "of", "transform_width"]),
+        (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap", "rows", "labels", "of", "transform_width"]),
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
-        (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, "limit", "up_shift", "sparsity"]),
+        (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, *OF_GATED]),
         (("decoder", "layers", 0, "feed_forward", "router"), MIXTURE, ROUTER),
-        (("decoder", "layers", 0, "feed_forward", "expert"), MIXTURE, [*NETWORK, "limit", "up_shift", "sparsity"]),
+        (("decoder", "layers", 0, "feed_forward", "expert"), MIXTURE, [*NETWORK, *OF_GATED]),
         (("multi_token",), {}, ["repeat", "norm", "own_tables", "layer"]),
         (("multi_token", "layer", "attention"), LATENT, OF_LATENT),
         (("decoder", "positions"), {"decoder": {"positions": {"kind": "learned"}}}, ["kind", "length", "offset"]),

@@ -37,6 +37,7 @@ class GroupedQuery(Component):
     values_from_keys: the projection to keys is that to values too, and both are cached (Gemma-4). v_norm: a norm of
     each value head. cache_of: keys and values are those of the nearest earlier layer of that `name` (Gemma-3n; Brandon
     et al., arXiv 2405.12981): this one makes and caches none; keeps_kv_weights: it holds their weights all the same.
+    output_norm: of all heads' outputs together, before their product (BitNet b1.58, arXiv 2504.12285).
     """
 
     kind: Literal["grouped_query"] = "grouped_query"
@@ -61,6 +62,7 @@ class GroupedQuery(Component):
     cache_of: Name | None = None
     keeps_kv_weights: Flag = False
     memory_width: Size | None = None
+    output_norm: Norm | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and the model's width among heads unless head_dim is given."""
@@ -134,6 +136,7 @@ class GroupedQuery(Component):
             parts.append(f"QK-norm {self.qk_norm.kind}")
         if self.memory_width is not None:
             parts.append(f"memory of {self.memory_width:,}")
+        parts += ["output norm"] * (self.output_norm is not None)
         if self.bias or self.out_bias:
             of_inputs = "q, k, v" if self.key_bias else "q, v"
             parts.append("biases on " + " and ".join([of_inputs] * self.bias + ["output"] * self.out_bias))
@@ -175,6 +178,8 @@ class GroupedQuery(Component):
             held = stream.held(self.window, self.chunk)
             for name, size in (("k_cache", {"H": head_dim}), ("v_cache", of_value)):
                 yield at.cached(name, {held.letters: held, "K": kv_heads, **size}, kind=stream.cache)
+        if self.output_norm is not None:
+            yield from self.output_norm.records(at, "output_norm", mixed)
         yield from at.linear("output", stream.rows, mixed, width, bias=self.out_bias)
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from costcalc.architecture.component import Component, Flag, Size
-from costcalc.architecture.feed_forward.activation import Activation
+from costcalc.architecture.feed_forward.activation import NetworkActivation, activation_records
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
 
@@ -16,7 +16,7 @@ class Dense(Component):
 
     kind: Literal["dense"] = "dense"
     d_ff: Size
-    activation: Activation = "gelu"
+    activation: NetworkActivation = "gelu"
     bias: Flag = False
 
     def summary(self) -> str:
@@ -26,4 +26,5 @@ class Dense(Component):
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> F and F -> D."""
         yield from at.linear("up", stream.rows, {"D": d_model}, {"F": self.d_ff}, bias=self.bias)
+        yield from activation_records(at, self.activation)
         yield from at.linear("down", stream.rows, {"F": self.d_ff}, {"D": d_model}, bias=self.bias)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from costcalc.architecture.component import Component, Flag, Number, PositiveFloat, Share, Size
-from costcalc.architecture.feed_forward.activation import Activation
+from costcalc.architecture.feed_forward.activation import NetworkActivation, activation_records
+from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record
 
@@ -17,23 +18,29 @@ class Gated(Component):
     limit: the gate is bounded by it from above, the other factor from both sides; up_shift: what is added to that
     factor (gpt-oss). sparsity: the share of the gate's numbers that becomes 0, were they normal: the activation gets
     what is beyond so many deviations from their mean (Gemma-3n; arXiv 2506.06644). No count follows from these three.
+    inner_norm: of the d_ff numbers before W_down (BitNet b1.58, arXiv 2504.12285).
     """
 
     kind: Literal["gated"] = "gated"
     d_ff: Size
-    activation: Activation = "silu"
+    activation: NetworkActivation = "silu"
     bias: Flag = False
     limit: PositiveFloat | None = None
     up_shift: Number = 0.0
     sparsity: Share = 0.0
+    inner_norm: Norm | None = None
 
     def summary(self) -> str:
         """One line for a reader."""
         sparse = f", {100 * self.sparsity:g}% of the gate zero" if self.sparsity else ""
-        return f"gated {self.activation}, {self.d_ff:,} wide{', biases' if self.bias else ''}{sparse}"
+        normed = ", normed inside" if self.inner_norm is not None else ""
+        return f"gated {self.activation}, {self.d_ff:,} wide{', biases' if self.bias else ''}{sparse}{normed}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> F twice and F -> D."""
         yield from at.linear("gate", stream.rows, {"D": d_model}, {"F": self.d_ff}, bias=self.bias)
         yield from at.linear("up", stream.rows, {"D": d_model}, {"F": self.d_ff}, bias=self.bias)
+        yield from activation_records(at, self.activation)
+        if self.inner_norm is not None:
+            yield from self.inner_norm.records(at, "inner_norm", {"F": self.d_ff})
         yield from at.linear("down", stream.rows, {"F": self.d_ff}, {"D": d_model}, bias=self.bias)

@@ -3,6 +3,9 @@
 LINEAGES = {
     "afmoe": "afmoe",
     "albert": "albert",
+    "apertus": "apertus",
+    "apertus1p5": "nested",
+    "apertus1p5_text": "apertus",
     "arcee": "like_llama",
     "aria": "nested",
     "aria_text": "aria",
@@ -15,6 +18,7 @@ LINEAGES = {
     "bert": "bert",
     "bert-generation": "bert",
     "biogpt": "opt",
+    "bitnet": "bitnet",
     "blenderbot": "bart",
     "blenderbot-small": "bart",
     "blip-2": "nested",

@@ -22,6 +22,7 @@ from costcalc.sources.origin import Origin, Where
 Written = dict[str, Any]
 
 OF_OTHER_PARTS = """
+    audio_token_offset image_token_offset
     adapter_layer_norm_eps alignment_intermediate_size downsample_factor
     ignore_index language_model_only media_placeholder_token_id projection_hidden_size projection_layer_norm_eps
     use_unified_vision_chunk video_placeholder

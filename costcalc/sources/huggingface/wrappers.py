@@ -54,7 +54,9 @@ def _of(text: str, name: str, parts: Mapping[str, str] = VISION, **more: object)
 
 
 KIMI = ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")
+SPEAKERS = {"vision_config": "image tokenizer", "audio_config": "sound tokenizer"}
 SEEN = {
+    "apertus1p5": _of("apertus1p5_text", "Apertus1p5", SPEAKERS),
     "aria": _of("aria_text", "Aria", is_fixed=True, called={"aria_moe_lm": "aria_text"}),
     "aya_vision": _of("cohere2", "AyaVision"),
     "blip-2": _of("opt", "Blip2", QFORMER, ties=TEXT),

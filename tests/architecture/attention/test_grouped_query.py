@@ -310,3 +310,11 @@ def test_a_gate_may_have_a_bias(gate, numbers):
     }
     assert (held["gate"], held["gate_bias"]) == (13 * numbers, numbers)
     assert "q_bias" not in held
+
+
+def test_an_output_norm_has_a_gain_for_each_number_of_all_heads():
+    normed = PLAIN.model_copy(update={"output_norm": RMSNorm()})
+    assert [r for r in records(normed) if r not in records(PLAIN)] == [
+        Weight("decoder.layers.attention.output_norm", {"N": 6, "H": 5}, times=3)
+    ]
+    assert normed.summary(13).endswith("of 5, output norm")

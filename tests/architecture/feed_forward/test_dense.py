@@ -74,3 +74,24 @@ def test_a_sweep_gives_the_numbers_of_one_model_at_a_time():
                 assert many.parameters[index] == single.parameters
             else:
                 assert many.flops(Workload(new_tokens=11))[index] == single.flops(Workload(new_tokens=11))
+
+
+@pytest.mark.parametrize("kind", [Dense, Gated])
+def test_xielu_holds_two_numbers_and_two_constants(kind):
+    """Apertus-8B: 32 layers of 2 learned numbers, `alpha_p` and `alpha_n`, and of 2 constants beside them."""
+    plain = list(kind(d_ff=37, activation="silu").records(AT, 13, DECODER))
+    own = [r for r in kind(d_ff=37, activation="xielu").records(AT, 13, DECODER) if r not in plain]
+    at = "decoder.layers.feed_forward.activation"
+    assert own == [
+        *(Weight(f"{at}_{name}", {"one": 1}, times=3) for name in ("alpha_p", "alpha_n")),
+        *(Weight(f"{at}_{name}", {"one": 1}, times=3, role="buffer") for name in ("beta", "eps")),
+    ]
+
+
+def test_experts_have_numbers_each():
+    """5 experts, of which a token uses 2, in each of 3 layers."""
+    there = AT.of_experts("experts", 5, chosen=2)
+    (alpha, *_) = [
+        r for r in Dense(d_ff=37, activation="xielu").records(there, 13, DECODER) if r.path.endswith("alpha_p")
+    ]
+    assert (alpha.axes, alpha.times, alpha.used) == ({"E": 5, "one": 1}, 3, {"E": 2})

@@ -73,3 +73,14 @@ def test_a_sweep_gives_the_numbers_of_one_model_at_a_time():
                 assert many.parameters[index] == single.parameters
             else:
                 assert many.flops(Workload(new_tokens=11))[index] == single.flops(Workload(new_tokens=11))
+
+
+def test_a_norm_inside_is_of_the_numbers_that_the_last_matrix_reads():
+    """BitNet b1.58: F = 37 gains a network more, and F biases where the norm has some."""
+    plain = list(Gated(d_ff=37).records(AT, 13, DECODER))
+    normed = list(Gated(d_ff=37, inner_norm={"kind": "layernorm"}).records(AT, 13, DECODER))
+    assert [r for r in normed if r not in plain] == [
+        Weight("decoder.layers.feed_forward.inner_norm", {"F": 37}, times=3),
+        Weight("decoder.layers.feed_forward.inner_norm_bias", {"F": 37}, times=3),
+    ]
+    assert Gated(d_ff=37, inner_norm={"kind": "rmsnorm"}).summary() == "gated silu, 37 wide, normed inside"
