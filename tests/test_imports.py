@@ -31,7 +31,7 @@ MAY_IMPORT = {
 LIBRARIES = {
     # room -> what it may import that Python does not bring along
     "architecture": {"pydantic"},
-    "sources": {"pydantic", "pydantic_core", "yaml"},
+    "sources": {"pydantic", "pydantic_core", "yaml", "gguf", "safetensors"},
     "reference": {"numpy"},
     "verification": {"numpy"},
     "report": {"rich"},

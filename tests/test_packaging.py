@@ -17,11 +17,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 DEPENDENCIES = {"typer": "typer", "rich": "rich", "pydantic": "pydantic", "pyyaml": "yaml", "numpy": "numpy"}
 """What is declared, and what it is called where it is imported."""
+EXTRAS = {"checkpoints": {"gguf": "gguf", "safetensors": "safetensors"}}
+"""The same of each extra that a user may ask for."""
 
 
-def requirements():
+def requirements(name="dependencies"):
     """name -> lowest version, as pyproject.toml declares them (Python 3.10 has no tomllib)."""
-    block = re.search(r"^dependencies = \[\n(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)[1]
+    block = re.search(rf"^{name} = \[\n(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)[1]
     return dict(re.fullmatch(r'"([a-z0-9-]+)>=([0-9.]+)",', line.strip()).groups() for line in block.splitlines())
 
 
@@ -129,11 +131,17 @@ def test_the_dependencies_are_five():
     assert requirements().keys() == DEPENDENCIES.keys()
 
 
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_the_extras(extra):
+    assert requirements(extra).keys() == EXTRAS[extra].keys()
+
+
 def test_each_lower_bound_is_the_version_that_is_tried():
     lowest = (ROOT / "tests" / "lowest.txt").read_text(encoding="utf-8")
     tried = dict(re.findall(r"^([a-z0-9-]+)==([0-9.]+)$", lowest, re.MULTILINE))
-    assert tried.keys() == DEPENDENCIES.keys()
-    for name, bound in requirements().items():
+    bounds = {name: bound for block in ("dependencies", *EXTRAS) for name, bound in requirements(block).items()}
+    assert tried.keys() == bounds.keys()
+    for name, bound in bounds.items():
         assert f"{tried[name]}.".startswith(f"{bound}."), name
 
 
@@ -143,7 +151,8 @@ def test_the_version_is_said_once():
 
 def test_the_package_imports_only_what_it_declares():
     """pydantic_core is pydantic's own other half: each pydantic pins its version."""
-    allowed = {*sys.stdlib_module_names, *DEPENDENCIES.values(), "pydantic_core", "costcalc"}
+    extras = {module for extra in EXTRAS.values() for module in extra.values()}
+    allowed = {*sys.stdlib_module_names, *DEPENDENCIES.values(), *extras, "pydantic_core", "costcalc"}
     for path in (ROOT / "costcalc").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

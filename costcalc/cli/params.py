@@ -13,6 +13,7 @@ from costcalc.cli.layers import parse_layers
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, not_counted, one_or_many, with_note
 from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, Version
 from costcalc.cli.parts import parts
+from costcalc.cli.stored import checkpoints_among, refuse_mixed, stored_report
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.inventory import Weight
 from costcalc.report import Cell, Quantity, Report, Table, side_by_side
@@ -58,6 +59,12 @@ def run(
         close = nearest(by, BY)
         hint = f"did you mean --by {close[0]}?" if close else f"--by takes one of: {', '.join(BY)}"
         raise CostcalcError(f"unknown --by {shown(by)}", hint=hint)
+    checkpoints = checkpoints_among(models)
+    if checkpoints:
+        others = {"--train-layers": train_layers is not None, "--explain": explain}
+        refuse_mixed(models, checkpoints, by=by, others=others)
+        emit(stored_report(models, by=by), form=form, as_json=as_json, output=output)
+        return
     loaded = load_all(models)
     trained = [None if train_layers is None else _chosen(model, train_layers) for model in loaded]
     counted = [_counted(model, layers) for model, layers in zip(loaded, trained, strict=True)]

@@ -43,6 +43,14 @@ def is_file(path: str) -> bool:
         return False
 
 
+def is_folder(path: str) -> bool:
+    """Whether a folder of that name is there."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 def _stdin() -> bytes:
     if sys.stdin is None:
         raise CostcalcError("closed", where="standard input", hint="cat model.yaml | costcalc COMMAND -")

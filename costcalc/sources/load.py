@@ -11,7 +11,7 @@ from typing import Any
 
 from costcalc.architecture import Architecture
 from costcalc.errors import CostcalcError, nearest, shown
-from costcalc.sources.files import is_file, read_text
+from costcalc.sources.files import is_file, is_folder, read_text
 from costcalc.sources.json_text import read_json
 from costcalc.sources.origin import Origin, Written
 from costcalc.sources.presets import preset_aliases, preset_file, preset_names
@@ -23,6 +23,9 @@ CONFIG_KEYS = {"model_type", "architectures", "hidden_size", "n_embd"}
 
 FILES = (".json", ".yaml", ".yml")
 """How names of files end; what is behind another dot belongs to a name, such as qwen2.5-7b."""
+
+WEIGHTS = (".safetensors", ".safetensors.index.json", ".gguf", ".bin", ".pt", ".pth", ".ckpt")
+"""How names of checkpoints end, which say what is stored and not how it is used."""
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Architecture:
@@ -76,6 +79,8 @@ def _unknown_preset(word: str) -> CostcalcError:
 
 
 def _from_file(path: str) -> Architecture:
+    if path.endswith(WEIGHTS) or (not path.endswith(FILES) and is_folder(path)):
+        import_module("costcalc.sources.checkpoint.found").refuse_weights(path)
     try:
         text = read_text(path)
     except CostcalcError as error:
