@@ -90,6 +90,7 @@ class Block(Component):
                 "a `window` or `chunk` is not for `cross_attention`: it sees all of the memory",
             )
             yield self.cross_attention.cache_of is None, "`cache_of` is not for `cross_attention`"
+            yield self.cross_attention.block_choice is None, "`block_choice` is not for `cross_attention`"
         looks_at_itself = isinstance(self.attention, GroupedQuery) and self.attention.memory_width is not None
         yield not looks_at_itself, "`memory_width` is for `cross_attention`", "take it out"
         routes = any(isinstance(network, Mixture) for network in (self.feed_forward, self.feed_forward_beside))
@@ -98,6 +99,11 @@ class Block(Component):
             "layers that share experts: how many of them a token uses in all of its turns is not known",
             "write `share_weights: false`",
         )
+        if isinstance(self.attention, GroupedQuery) and self.attention.block_choice is not None:
+            yield (
+                self.positions.kind in ("rope", "none") or self.positions.added,
+                "`block_choice` goes with rotary positions or none of its own, not {positions.kind}",
+            )
         if isinstance(self.attention, Latent):
             yield (
                 self.positions.kind in ("rope", "none") or self.positions.added,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import ClassifierHead, VocabularyHead
@@ -57,7 +58,12 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("decoder", "layers"),
         "add `cross_attention: {heads: ...}` to its layers",
     )
-    yield not _looks_back(arch), "`chunk` and `cache_of` are for a decoder", ("encoder", "layers"), "take them out"
+    yield (
+        not _looks_back(arch),
+        "`chunk`, `cache_of` and `block_choice` are for a decoder",
+        ("encoder", "layers"),
+        "take them out",
+    )
     yield (
         not any(is_recurrent(group.block) for group in arch.groups if group.path.partition(".")[0] == "encoder"),
         "a recurrence looks back only: it is for a decoder",
@@ -137,7 +143,8 @@ def _looks_back(arch: Architecture) -> bool:
     if arch.encoder is None:
         return False
     of_encoder = [group.block.attention for group in arch.groups if group.path.partition(".")[0] == "encoder"]
-    return any(some is not None and (some.chunk, some.cache_of) != (None, None) for some in of_encoder)
+    chooses = [isinstance(some, GroupedQuery) and some.block_choice is not None for some in of_encoder]
+    return any(chooses) or any(some is not None and (some.chunk, some.cache_of) != (None, None) for some in of_encoder)
 
 
 def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:

@@ -2,6 +2,7 @@
 
 from costcalc.expression import smaller
 from costcalc.inventory.asked import check_asked, check_stated
+from costcalc.inventory.chosen import BlockPairs
 from costcalc.inventory.extents import (
     Asking,
     Context,
@@ -24,6 +25,7 @@ from costcalc.inventory.workload import Workload
 
 __all__ = [
     "Asking",
+    "BlockPairs",
     "Cached",
     "ChunkPairs",
     "Context",

@@ -21,6 +21,8 @@ LETTERS = {
     "H_v": "size of a value head",
     "H_qk": "size of a query or key head, its rotated numbers included",
     "H_nope": "numbers of a head that are not rotated",
+    "N_index": "heads that choose keys",
+    "H_index": "numbers of such a head",
     "F": "feed-forward width",
     "V": "vocabulary",
     "V_own": "rows of the table of what layers have of their own",

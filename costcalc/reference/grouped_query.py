@@ -9,6 +9,7 @@ import numpy as np
 
 from costcalc.reference.activations import ACTIVATIONS
 from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.block_choice import mixed_of_chosen, scored
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import OfDistances
@@ -98,6 +99,11 @@ def grouped_query(
             v = sight.request.extended(at.named("v_cache"), v, window=reach)  # (B, K, S, v)
         if name is not None:
             sight.made[name] = k, v
+    if fields.get("block_choice"):
+        chosen = scored(fields["block_choice"], x, at.under("block_choice"), positions=positions, sight=sight)
+        scale = fields["scale"] or 1 / math.sqrt(q.shape[-1])
+        mixed = mixed_of_chosen(q, k, v, at, chosen=chosen, scale=scale)  # (B, N, T, H)
+        return _projected_back(fields, x, mixed, at, d_model=width)
     factors = {factor: fields[factor] for factor in ("scale", "softcap", "window", "chunk")}
     sinks = _sinks(fields, at)
     mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added, sinks=sinks, start=sight.start)

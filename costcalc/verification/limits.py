@@ -19,6 +19,8 @@ WINDOW = 5
 """A window that binds within TOKENS and MEMORY, in place of one that would not."""
 CHUNK = 7
 """A chunk that ends within TOKENS, and inside of which a decode step goes on; of a mixer too, in its chunked form."""
+BLOCK, CHOSEN_BLOCKS = 3, 2
+"""A block of keys, and how many are chosen: two of four of TOKENS, the last of which is not full."""
 LARGEST_ARENA = 2**28
 """Elements, 1 GiB: of a larger matrix that many columns are multiplied at a time."""
 TABLE_ROWS = 512
@@ -59,6 +61,10 @@ def binding(fields: Fields, workload: Workload) -> tuple[Fields, dict[int, int]]
             ends = min(CHUNK, max(length - 1, 1))
             if chunk is not None and chunk != ends and chunk >= length:
                 replaced[chunk] = attention["chunk"] = ends
+            choice = attention.get("block_choice") or {"block": 0, "blocks": 0}
+            met = choice["block"] * choice["blocks"]
+            if met >= length:
+                replaced[met] = _chosen_sooner(choice, length)
             for mixer in (layer["mixer"], layer["mixer_beside"]):
                 taken = (mixer or {}).get("chunk")
                 if taken is not None and taken != ends and taken >= length:
@@ -78,6 +84,15 @@ def lengths(fields: Fields, workload: Workload) -> dict[str, int]:
 def _binding(tokens: int, *, causal: bool) -> int:
     """WINDOW, or the largest that hides a token from another: of a decoder T - 1, of an encoder T - 2 to a side."""
     return min(WINDOW, max(tokens - 1, 1) if causal else 2 * max(tokens - 2, 0) + 1)
+
+
+def _chosen_sooner(choice: Fields, tokens: int) -> int:
+    """Fewer and smaller blocks, so that some are left out; how many keys those that are chosen hold."""
+    blocks = min(choice["blocks"], CHOSEN_BLOCKS)
+    choice["block"] = max(min(choice["block"], BLOCK, (tokens - 1) // blocks), 1)
+    choice["blocks"], choice["local"] = blocks, min(choice["local"], blocks)
+    keys: int = choice["block"] * blocks
+    return keys
 
 
 def _is_loose(window: int, tokens: int, *, causal: bool) -> bool:

@@ -254,6 +254,15 @@ def attention_cases():
                 {"repeat": 2, "pattern": [makes, {"name": "other", "attention": CORE}, {"name": "reads", **reads}]}
             ]
             yield f"reads {reach} {keeps}", small(layers=layers, positions="rope")
+    for block, blocks, local in ((1, 3, 2), (3, 2, 1), (5, 1, 1), (128, 16, 1)):
+        choice = {"heads": 3, "head_dim": 7, "block": block, "blocks": blocks, "local": local}
+        for norm in ("rmsnorm", "layernorm"):
+            some = {"block_choice": {**choice, "norm": norm}, "scale": 0.3, "kv_heads": 2, "qk_norm": "per_head"}
+            yield (
+                f"{blocks} blocks of {block} {norm}",
+                small(attention=some, positions={"kind": "rope", "rotary_dim": 4}),
+            )
+    yield "blocks nowhere", small(attention={"block_choice": {"heads": 1, "head_dim": 3, "block": 2, "blocks": 2}})
     yield "parallel, scaled", small(layer={"residual_scale": 0.3, "parallel": "two_norms"})
     for norms in ("pre", "post", "output", "sandwich"):
         yield f"{norms}, scaled", small(layer={"residual_scale": 0.3, "norms": norms})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from costcalc.architecture.attention.block_choice import BlockChoice
 from costcalc.architecture.attention.qk_norm import QKNorm
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size
 from costcalc.architecture.feed_forward.activation import Activation
@@ -38,6 +39,7 @@ class GroupedQuery(Component):
     each value head. cache_of: keys and values are those of the nearest earlier layer of that `name` (Gemma-3n; Brandon
     et al., arXiv 2405.12981): this one makes and caches none; keeps_kv_weights: it holds their weights all the same.
     output_norm: of all heads' outputs together, before their product (BitNet b1.58, arXiv 2504.12285).
+    block_choice: each query meets the keys of some blocks alone, which a small attention beside chooses (MiniMax-M3).
     """
 
     kind: Literal["grouped_query"] = "grouped_query"
@@ -63,6 +65,7 @@ class GroupedQuery(Component):
     keeps_kv_weights: Flag = False
     memory_width: Size | None = None
     output_norm: Norm | None = None
+    block_choice: BlockChoice | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and the model's width among heads unless head_dim is given."""
@@ -92,6 +95,27 @@ class GroupedQuery(Component):
         is_gated = self.output_gate is not None or self.gate_activation == "sigmoid"
         yield is_gated, "`gate_activation` belongs to an `output_gate`"
         yield self.output_gate is not None or not self.gate_bias, "`gate_bias` belongs to an `output_gate`"
+        yield from self._rules_of_choice()
+
+    def _rules_of_choice(self) -> Iterator[Rule]:
+        """Heads divide evenly among those that choose; its own keys stand for nothing else that limits what is seen."""
+        if self.block_choice is None:
+            return
+        choosing, local = self.block_choice.heads, self.block_choice.local
+        yield (
+            self.heads % choosing == 0,
+            f"heads {{heads}} is not a multiple of {choosing} heads of `block_choice`",
+            "change one of the two",
+        )
+        yield (
+            local <= self.block_choice.blocks,
+            f"`local` {local} of {self.block_choice.blocks} blocks of `block_choice`: no more are chosen",
+            "write fewer, or more `blocks`",
+        )
+        limits = (self.window, self.chunk, self.cache_of, self.softcap, self.v_dim)
+        plain = all(limit is None for limit in limits) and not self.sinks
+        said = "`block_choice` goes without `window`, `chunk`, `cache_of`, `softcap`, `v_dim` and `sinks`"
+        yield plain, said, "take one of the two out"
 
     def rotated(self, d_model: int) -> int:
         """Numbers of a head that rotary positions turn."""
@@ -137,6 +161,8 @@ class GroupedQuery(Component):
         if self.memory_width is not None:
             parts.append(f"memory of {self.memory_width:,}")
         parts += ["output norm"] * (self.output_norm is not None)
+        if self.block_choice is not None:
+            parts.append(self.block_choice.summary())
         if self.bias or self.out_bias:
             of_inputs = "q, k, v" if self.key_bias else "q, v"
             parts.append("biases on " + " and ".join([of_inputs] * self.bias + ["output"] * self.out_bias))
@@ -171,7 +197,9 @@ class GroupedQuery(Component):
             )
         if self.sinks:
             yield at.weight("sinks", {"N": self.heads})
-        pairs = stream.pairs(self.window, self.chunk)
+        if self.block_choice is not None:
+            yield from self.block_choice.records(at.under("block_choice"), read, stream)
+        pairs = stream.pairs(self.window, self.chunk) if self.block_choice is None else self.block_choice.pairs()
         yield at.core("scores", {pairs.letters: pairs, **queries})
         yield at.core("values", {pairs.letters: pairs, **mixed})
         if stream.held is not None and self.cache_of is None:

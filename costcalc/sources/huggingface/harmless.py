@@ -149,6 +149,7 @@ HARMLESS_IF: dict[str, list[Any]] = {
     "net_structure_type": [0, None],
     "num_memory_blocks": [0, None],
     "num_nextn_predict_layers": [0, None],
+    "num_reward_heads": [0, None],
     "partial_rotary_factor": [1, None],
     "per_layer_config": [None, {}],
     "pooler_type": ["first_token_transform", None],

@@ -55,6 +55,7 @@ def _of(text: str, name: str, parts: Mapping[str, str] = VISION, **more: object)
 
 KIMI = ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")
 SPEAKERS = {"vision_config": "image tokenizer", "audio_config": "sound tokenizer"}
+OF_PATCHES = ("img_token_compression_config", "process_image_mode", "projector_hidden_size")
 SEEN = {
     "apertus1p5": _of("apertus1p5_text", "Apertus1p5", SPEAKERS),
     "aria": _of("aria_text", "Aria", is_fixed=True, called={"aria_moe_lm": "aria_text"}),
@@ -91,6 +92,9 @@ SEEN = {
     "minicpm_ocr": _of("qwen3_5_text", "MiniCPMOcr"),
     "minicpmv4_6": _of("qwen3_5_text", "MiniCPMV4_6"),
     "minicpmv4_7": _of("qwen3_5_text", "MiniCPMV4_7"),
+    "minimax_m3_vl": _of(
+        "minimax_m3_vl_text", "MiniMaxM3Sparse", is_fixed=True, ties=EITHER, more=("image_grid_pinpoints", *OF_PATCHES)
+    ),
     "mistral3": _of("mistral", "Mistral3"),
     "ovis2": _of("qwen2", "Ovis2"),
     "paligemma": _of("gemma", "PaliGemma"),

@@ -24,7 +24,7 @@ NORMS = (
     *("norm", "ln_1", "ln_2", "ln_f", "norm_1", "norm_2", "norm_f", "ln_attn", "ln_mlp", "norm_mlstm", "norm_ffn"),
     *("ln1", "ln2", "ln_out", "pre_ln"),
 )
-ONE_IS_ADDED = ("gemma2", "gemma3_text", "qwen3_next", "recurrent_gemma")
+ONE_IS_ADDED = ("gemma2", "gemma3_text", "qwen3_next", "recurrent_gemma", "minimax_m3_vl_text")
 """Classes that add 1 to a norm's weight, but for the gated norm of Qwen3-Next."""
 TABLES = (
     *(

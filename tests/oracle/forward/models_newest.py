@@ -1,0 +1,11 @@
+"""Tiny models of the newest sparse decoders: name -> what a raw config.json would hold."""
+
+MODELS = {
+    "minimax_m3": """model_type="minimax_m3_vl_text" architectures=["MiniMaxM3VLForCausalLM"] vocab_size=61
+        hidden_size=22 num_hidden_layers=3 num_attention_heads=4 num_key_value_heads=2 head_dim=10 rms_norm_eps=0.01
+        partial_rotary_factor=0.4 rope_theta=30.0 intermediate_size=11 dense_intermediate_size=17
+        shared_intermediate_size=7 num_local_experts=5 num_experts_per_tok=2 index_n_heads=2 index_head_dim=6
+        index_block_size=3 index_topk_blocks=2 index_local_blocks=1 mlp_layer_types=["dense","sparse","sparse"]
+        layer_types=["full_attention","minimax_m3_sparse","minimax_m3_sparse"] routed_scaling_factor=1.5
+        swiglu_limit=1.1 pad_token_id=null bos_token_id=1 eos_token_id=2 max_position_embeddings=17""",
+}

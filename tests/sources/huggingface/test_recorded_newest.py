@@ -1,0 +1,114 @@
+"""Every recorded row of the newest sparse decoders against its importer, to the last unit.
+
+tests/oracle/README.md says how the rows were recorded and what their fields mean.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from costcalc import CostcalcError, Workload, flops, kv_cache, load, parameters, verify
+from costcalc.architecture import Architecture
+from costcalc.architecture.written import FullForm, full_form
+from costcalc.sources.huggingface import LINEAGES, read_config
+from costcalc.sources.huggingface.config import DEFAULTS
+from costcalc.sources.origin import Origin
+
+Row = dict[str, Any]
+
+ORACLE = Path(__file__).resolve().parents[2] / "oracle"
+RECORDED: list[Row] = json.loads((ORACLE / "newest.json").read_text("utf-8"))
+MEASURED = {row["id"]: row for row in RECORDED if "error" not in row}
+BROKEN = {row["id"]: row for row in RECORDED if "error" in row}
+SMALL = {name: row for name, row in MEASURED.items() if name.endswith("/small")}
+PASSES = {
+    "flops16": Workload(new_tokens=16, counting="rectangle"),
+    "flops48": Workload(new_tokens=48, counting="rectangle"),
+    "decode48": Workload(new_tokens=1, past_tokens=47, counting="rectangle"),
+    "flops11_batch3": Workload(new_tokens=11, batch=3, counting="rectangle"),
+    "flops5_past13": Workload(new_tokens=5, past_tokens=13, counting="rectangle"),
+}
+
+
+def _with_defaults(config: Row) -> Row:
+    """The config with the class defaults merged in: what a file holds that leaves nothing out."""
+    defaults = json.loads((DEFAULTS / f"{config['model_type']}.json").read_text("utf-8"))
+    aliases, _ = defaults.pop("_aliases", {}), defaults.pop("_provenance")
+    return {**defaults, **{aliases.get(key, key): value for key, value in config.items()}}
+
+
+FORMS = {"as recorded": dict, "defaults merged in": _with_defaults}
+
+
+def _left_out(arch: Architecture, tokens: int) -> int:
+    """Of keys and values of the oldest token of a window: the library's caches keep w - 1 tokens, where one is needed
+    no more than that in the next pass.
+    """
+    left = 0
+    for group in arch.groups:
+        some = group.block.attention
+        if some.window is not None and tokens >= some.window:
+            kv_heads, head_dim = some.sizes(arch.d_model)
+            left += 2 * kv_heads * head_dim * group.times
+    return left
+
+
+def _measured(arch: Architecture, row: Row) -> Row:
+    """The numbers of a row, as the library would have them."""
+    count = parameters(arch)
+    got = {"params": count.total, "buffers": count.buffers}
+    for name, workload in PASSES.items():
+        if name in row:
+            counted = flops(arch, workload)
+            assert counted.forward == counted.weights + counted.attention + counted.modelled
+            got[name], got[f"scan_{name}"] = counted.forward, counted.modelled
+    for tokens in (16, 48):
+        cache = kv_cache(arch, tokens)
+        got[f"cache{tokens}"] = cache.elements + cache.state_elements - _left_out(arch, tokens)
+    return got
+
+
+def test_the_recording_is_whole():
+    counts = dict.fromkeys(LINEAGES, 0)
+    for row in MEASURED.values():
+        counts[row["config"]["model_type"]] += 1
+    assert {name: count for name, count in counts.items() if count} == {"minimax_m3_vl_text": 19}
+    assert len(BROKEN) == 8
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_row(name, form):
+    row = MEASURED[name]
+    arch = load(FORMS[form](row["config"]))
+    assert _measured(arch, row) == {key: value for key, value in row.items() if key not in ("id", "config")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_the_library_refuses_is_refused(refusal, name, form):
+    refusal(FORMS[form](BROKEN[name]["config"]))
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_importers_write_the_full_form(name):
+    written = read_config(MEASURED[name]["config"], Origin("x"))
+    assert type(written) is FullForm
+    assert full_form(dict(written)) == written
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_ones_verify(name):
+    result = verify(load(SMALL[name]["config"]))
+    assert result.faults == ()
+    assert result.agrees
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_other_class_is_taken(name):
+    with pytest.raises(CostcalcError, match="its head may differ"):
+        load({**SMALL[name]["config"], "architectures": ["LlamaForCausalLM"]})
