@@ -53,10 +53,10 @@ class Architecture(Component):
     back, and are cached. encoder: a stack whose tokens look both ways; alone, or beside a decoder that looks at them.
     tie_embeddings: the head multiplies by the embedding's table (the decoder's, where there is one) instead of one of
     its own. share_embeddings: encoder and decoder look up one table. encoder_vocab_size: rows of the encoder's table,
-    where it has its own of another size. spare_table: one more table is held that nothing looks up (untied pairs of
-    `transformers` 5). pooler: a dense layer on the first token of each of an encoder's texts, beside the head (BERT).
-    multi_token: modules beside the model that predict further tokens; they are in no total. not_counted: names of parts
-    that the source describes and nothing here holds, such as a vision tower.
+    where it has its own of another size. spare_table: one more table is held that nothing looks up (untied models
+    of `transformers` 5). pooler: a dense layer on the first token of each of an encoder's texts, beside the head
+    (BERT). multi_token: modules beside the model that predict further tokens; they are in no total. not_counted: names
+    of parts that the source describes and nothing here holds, such as a vision tower.
     """
 
     name: Line = "model"

@@ -168,12 +168,6 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
         ("tie_embeddings",),
         "write `tie_embeddings: false`",
     )
-    yield (
-        is_pair or not arch.spare_table,
-        "a spare table is one of a pair's",
-        ("spare_table",),
-        "take it out",
-    )
     rows = arch.head.rows if isinstance(arch.head, VocabularyHead) else None
     yield (
         rows is None or (rows <= arch.vocab_size and not arch.tie_embeddings),

@@ -183,7 +183,6 @@ def test_the_norm_of_a_layers_attention_may_be_left_out():
     ("base", "changes", "where", "message"),
     [
         (PAIR, {"pooler": True, "encoder": None, "share_embeddings": None}, ("pooler",), "a pooler is for an encoder"),
-        (ENCODER, {"spare_table": True}, ("spare_table",), "a spare table is one of a pair's"),
         *(
             (base, {main: {**base[main], key: value}}, (main, key), OWN.format(key))
             for base, main in ((PAIR, "encoder"), (ENCODER, "encoder"), (PAIR, "decoder"))

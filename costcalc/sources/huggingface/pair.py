@@ -40,8 +40,8 @@ def bart_classes(stem: str, usual: str | None = None) -> Classes:
 class Kin:
     """What tells one of BART's kin from another.
 
-    positions: "learned", or "sinusoidal" with what is stored of them. offset: first rows of a learned table that no
-    position uses. head_bias: the kind of `final_logits_bias`.
+    positions: "learned", or "sinusoidal" with what is stored of them. offset: first rows of a table that no position
+    uses. head_bias: the kind of `final_logits_bias`. key_bias: whether keys have a bias, as all else has.
     """
 
     norms: Literal["pre", "post"]
@@ -50,24 +50,24 @@ class Kin:
     stored: Literal["no", "frozen"] = "no"
     offset: int = 0
     head_bias: str | bool = "buffer"
+    key_bias: bool = True
 
-    def table(self, config: Config) -> Written:
+    def table(self, config: Config, key: str = "max_position_embeddings") -> Written:
         """The positions of each stack; a table that is computed as it is needed has no end."""
-        length = config.size("max_position_embeddings")
+        length = config.size(key)
         if self.positions == "learned":
             return {"kind": "learned", "length": length + self.offset, "offset": self.offset}
         if self.stored == "no":
             return {"kind": "sinusoidal"}
-        return {"kind": "sinusoidal", "stored": self.stored, "length": length}
+        return {"kind": "sinusoidal", "stored": self.stored, "length": length + self.offset}
 
 
-def bart_like(config: Config, kin: Kin, parts: Parts, tables: Written | None = None) -> Written:
-    """The full form; `tables` says what vocabulary tables there are where it is not one for all."""
+def bart_like(
+    config: Config, kin: Kin, parts: Parts, tables: Written | None = None, *, width: str = "d_model"
+) -> Written:
+    """The full form; `tables` says what vocabulary tables there are if not one for all. width: the key of d_model."""
     _read_old_keys(config, kin)
-    positions, scaled = kin.table(config), config.flag("scale_embedding")
-    embedding: Written = {"scale": math.sqrt(config.size("d_model")) if scaled else 1.0}
-    if kin.embedding_norm:
-        embedding["norm"] = NORM
+    d_model, positions = config.size(width), kin.table(config)
     if parts == CAUSAL:
         config.note("is_encoder_decoder", "encoder_layers", "encoder_ffn_dim", "encoder_attention_heads")
         config.note("add_cross_attention")  # these classes always have it
@@ -75,36 +75,43 @@ def bart_like(config: Config, kin: Kin, parts: Parts, tables: Written | None = N
         config.expect("is_encoder_decoder", True)
     head: Written = {"kind": "vocabulary", "bias": kin.head_bias if parts == WHOLE else False}
     return {
-        "d_model": config.size("d_model"),
+        "d_model": d_model,
         "context_length": config.size("max_position_embeddings"),
-        "embedding": embedding,
+        "embedding": bottom(config, kin, d_model),
         **(tables or one_table(config, parts)),
         "head": head if parts.head else {"kind": "none"},
-        **{side: _stack(config, side, kin, positions) for side in parts.stacks},
+        **{side: stack(config, side, kin, positions) for side in parts.stacks},
     }
+
+
+def bottom(config: Config, kin: Kin, d_model: int) -> Written:
+    """Rows of the table, scaled and normed or not."""
+    scaled: Written = {"scale": math.sqrt(d_model) if config.flag("scale_embedding") else 1.0}
+    return {**scaled, "norm": NORM} if kin.embedding_norm else scaled
 
 
 def one_table(config: Config, parts: Parts) -> Written:
-    """One table for encoder, decoder and head. Untied, versions of the library differ in what they build."""
-    tied = config.flag("tie_word_embeddings")
-    if not tied and parts != CAUSAL:
-        raise config.refusal(
-            "`tie_word_embeddings`: false is one more table in old versions of the library, and three in new ones",
-            "describe the model in YAML instead",
-            "tie_word_embeddings",
-        )
+    """One table for encoder, decoder and head.
+
+    Untied, `transformers` 5 builds a table for each of them and one, `shared`, that nothing looks up; older versions
+    had one table for both stacks all the same. No published file of these types is known to be untied.
+    """
+    tied, is_pair = config.flag("tie_word_embeddings"), len(parts.stacks) > 1
     return {
         "vocab_size": config.size("vocab_size"),
         "tie_embeddings": tied and parts.head,
-        "share_embeddings": parts != CAUSAL,
+        "share_embeddings": tied and is_pair,
+        "spare_table": not tied and is_pair,
     }
 
 
-def _stack(config: Config, side: str, kin: Kin, positions: Written) -> Written:
+def stack(config: Config, side: str, kin: Kin, positions: Written) -> Written:
+    """All layers of one side, which are equal."""
     attention: Written = {
         "kind": "grouped_query",
         "heads": config.size(f"{side}_attention_heads"),
         "bias": True,
+        "key_bias": kin.key_bias,
         "out_bias": True,
     }
     layer: Written = {

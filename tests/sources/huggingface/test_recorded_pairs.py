@@ -34,8 +34,6 @@ ALIBI = ("bloom", "mpt", "falcon")
 
 # What the library builds and we refuse on purpose: the row, and a word of the refusal.
 REFUSED_ON_PURPOSE = {
-    # Untied, the library builds a table each for encoder, decoder, head and nobody; old versions one for the first two.
-    **{f"{model_type}/tie_word_embeddings=false": "`tie_word_embeddings`: false is" for model_type in BART_LIKE},
     # The library ignores these, but the code that the published files name builds something else from them.
     "mpt/no_bias=false": "`no_bias`: false",
     "mpt/expansion_ratio=3": "`expansion_ratio`: 3",
