@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, mode
 
 from costcalc.architecture.component import Component, Flag, RuleError, Size
 from costcalc.architecture.embedding import Embedding
+from costcalc.architecture.entities import Entities
 from costcalc.architecture.families import check_family, family_of, streams_of
 from costcalc.architecture.head import Head, VocabularyHead, pooler_records
 from costcalc.architecture.multi_token import MultiToken
@@ -55,8 +56,9 @@ class Architecture(Component):
     its own. share_embeddings: encoder and decoder look up one table. encoder_vocab_size: rows of the encoder's table,
     where it has its own of another size. spare_table: one more table is held that nothing looks up (untied models
     of `transformers` 5). pooler: a dense layer on the first token of each of an encoder's texts, beside the head
-    (BERT). multi_token: modules beside the model that predict further tokens; they are in no total. not_counted: names
-    of parts that the source describes and nothing here holds, such as a vision tower.
+    (BERT). entities: what is held for entities beside the words (LUKE). multi_token: modules beside the model that
+    predict further tokens; they are in no total. not_counted: names of parts that the source describes and nothing here
+    holds, such as a vision tower.
     """
 
     name: Line = "model"
@@ -75,6 +77,7 @@ class Architecture(Component):
     decoder: Stack | None = None
     encoder: Stack | None = None
     multi_token: MultiToken | None = None
+    entities: Entities | None = None
     not_counted: tuple[Line, ...] = ()
 
     @model_validator(mode="before")
@@ -136,6 +139,9 @@ class Architecture(Component):
             if stack.output_projection:
                 of_both = {"D": width}, {"D_out": self.d_model}
                 records += at.linear("output_projection", stream.rows, *of_both, bias=True)
+        if self.entities is not None:
+            records += self.entities.records(At("entities"), self.d_model)
+            records += self.entities.head_records(At("entity_head"), self.d_model)
         if self.pooler:
             records += pooler_records(self.width_of("encoder"), once=self.main == "decoder")
         if self.spare_table:

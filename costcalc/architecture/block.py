@@ -15,7 +15,7 @@ from costcalc.architecture.feed_forward import FeedForward, Mixture, RWKVChannel
 from costcalc.architecture.mixer import Fourier, Mixer
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import CROSS, At, Stream
-from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, RotaryPositions
+from costcalc.architecture.positions import NoPositions, OfDistances, Positions, RelativePositions, RotaryPositions
 from costcalc.architecture.shared_block import SharedBlock
 from costcalc.inventory import Record
 
@@ -134,7 +134,7 @@ class Block(Component):
             "a `shared_block` is for a layer with a `mixer`, which reads its result, and `norms: pre`",
         )
         yield (
-            self.shared_block is None or not isinstance(self.positions, RelativePositions),
+            self.shared_block is None or not isinstance(self.positions, OfDistances),
             "a `shared_block` has no relative positions",
             "write `positions: rope`, or `none`",
         )

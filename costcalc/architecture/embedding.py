@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from costcalc.architecture.affine import affine_records
-from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size
+from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, Where
+from costcalc.architecture.embedding_table import EmbeddingTable
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import Positions
@@ -21,7 +22,7 @@ class Embedding(Component):
     the table's width (ALBERT, ELECTRA). scale: what looked-up rows are multiplied by (sqrt(d_model) in Gemma); it
     changes no count. token_types: rows of a table that tells the parts of a text apart (BERT, arXiv 1810.04805). norm:
     a norm of the sum of all these, at the bottom of each stack. affine: what enters the first layer is shifted and
-    scaled, channel by channel (ZAYA1).
+    scaled, channel by channel (ZAYA1). tables: further ones.
     """
 
     width: Size | None = None
@@ -31,12 +32,31 @@ class Embedding(Component):
     token_types: Size | None = None
     norm: Norm | None = None
     affine: Flag = False
+    tables: tuple[EmbeddingTable, ...] = ()
+
+    def check(self, where: Where, d_model: int) -> None:
+        """The rules of its tables, then its own."""
+        for index, table in enumerate(self.tables):
+            table.check((*where, "tables", index), d_model)
+        super().check(where, d_model)
+
+    @property
+    def joined(self) -> int:
+        """Numbers that tables join to a row."""
+        return sum(table.width for table in self.tables if table.use == "joined" and table.width is not None)
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Only a projection can have a bias, and stand before or after something."""
         yield self.width is not None or not self.bias, "`bias` belongs to a projection, which needs a `width`"
         is_placed = self.project == "before"
         yield self.width is not None or is_placed, "`project` says where the projection stands, which needs a `width`"
+        names = [table.name for table in self.tables]
+        yield len(names) == len(set(names)), "two `tables` have one name"
+        joins = any(table.use == "joined" for table in self.tables)
+        yield (
+            not joins or (self.width is not None and self.project == "before"),
+            "what `tables` join is projected to the model's width: that needs a `width`, and `project: before`",
+        )
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """Rows as wide as the model; a written width of the same size would bring a projection."""
@@ -62,6 +82,8 @@ class Embedding(Component):
         yield from positions.records(at, added)
         if self.token_types is not None:
             yield at.weight("token_types", {"token_types": self.token_types, **added}, table=True)
+        for table in self.tables:
+            yield from table.records(at, added)
         if self.norm is not None:
             yield from self.norm.records(at, "embedding_norm", added)
         if self.project == "after":
@@ -71,4 +93,5 @@ class Embedding(Component):
 
     def _projection(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         if self.width is not None:
-            yield from at.linear("embedding_projection", stream.rows, {"W": self.width}, {"D": d_model}, bias=self.bias)
+            read = {"joined": self.width + self.joined} if self.joined else {"W": self.width}
+            yield from at.linear("embedding_projection", stream.rows, read, {"D": d_model}, bias=self.bias)

@@ -175,6 +175,13 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
         ("head", "rows"),
         "write `tie_embeddings: false`, and at most the vocabulary's size",
     )
+    has_width = isinstance(arch.head, VocabularyHead) and arch.head.width is not None
+    yield (
+        not (has_width and arch.tie_embeddings),
+        "a head with a `width` of its own has a table of its own",
+        ("tie_embeddings",),
+        "write `tie_embeddings: false`, or take `width` out of the head",
+    )
     is_spare = isinstance(arch.head, VocabularyHead) and arch.head.bias == "spare"
     yield (
         not (is_spare and arch.tie_embeddings),

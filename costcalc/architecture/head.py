@@ -25,6 +25,9 @@ class VocabularyHead(Component):
     transform_bias: whether that matrix has one. activation: the one after it. norm: the one after that; by default the
     model's, None for none. bias: one number per vocabulary entry; "buffer" where it is held, but no parameter (BART);
     "spare" where a second one that nothing reads is held beside it (untied masked-LM heads of `transformers` 5).
+    inner: another matrix, of so many numbers, and the same activation stand before the transform (UltraBERT).
+    width: numbers that the transform makes, where a table of the head's own is not as wide as the embedding's (RemBERT,
+    arXiv 2010.12821).
     scale: hidden states are multiplied by it first (T5 with a tied head); it changes no count. softcap: logits become
     softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count. rows: logits for so many entries,
     the first ones, where the table is its own (Apertus 1.5).
@@ -42,6 +45,8 @@ class VocabularyHead(Component):
     scale: PositiveFloat = 1.0
     softcap: PositiveFloat | None = None
     rows: Size | None = None
+    inner: Size | None = None
+    width: Size | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A transform says its norm, or that it has none; nothing else has one."""
@@ -50,6 +55,8 @@ class VocabularyHead(Component):
         yield self.transform or self.norm is None, "`norm` belongs to a `transform`"
         yield self.transform or self.transform_bias, "`transform_bias` belongs to a `transform`"
         yield self.transform or self.activation == "gelu", "`activation` belongs to a `transform`"
+        yield self.transform or self.inner is None, "`inner` belongs to a `transform`"
+        yield self.transform or self.width is None, "`width` belongs to a `transform`"
 
     def records(
         self, d_model: int, *, vocab_size: int, embedding: Embedding, tied: bool, table_path: str
@@ -58,9 +65,9 @@ class VocabularyHead(Component):
         rows, at = Logits(), At("head")
         narrow = tied or self.transform
         width = embedding.width_axes(d_model) if narrow else {"D": d_model}
+        width = width if self.width is None else {"W_head": self.width}
         if self.transform:
-            made = {"W": embedding.width} if embedding.width is not None else {"D_out": d_model}
-            yield from at.linear("transform", rows, {"D": d_model}, made, bias=self.transform_bias)
+            yield from self._transform(at, d_model, embedding)
             if self.norm is not None:
                 yield from self.norm.records(at, "norm", width)
         elif tied and embedding.width is not None:
@@ -74,6 +81,16 @@ class VocabularyHead(Component):
             yield Weight("head_bias", of_rows, role="buffer" if self.bias == "buffer" else "trainable")
         if self.bias == "spare":
             yield Weight("head_spare_bias", of_rows)
+
+    def _transform(self, at: At, d_model: int, embedding: Embedding) -> Iterator[Record]:
+        """D -> D, D -> W of a factorised embedding, or D -> a width of the head's own; or there in two steps."""
+        rows, read = Logits(), {"D": d_model}
+        made = {"D_out": d_model} if embedding.width is None else {"W": embedding.width}
+        made = made if self.width is None else {"W_head": self.width}
+        if self.inner is not None:
+            yield from at.linear("inner", rows, read, {"inner": self.inner}, bias=self.transform_bias)
+            read = {"inner": self.inner}
+        yield from at.linear("transform", rows, read, made, bias=self.transform_bias)
 
 
 class ClassifierHead(Component):

@@ -8,7 +8,7 @@ so a layer may have its own. `rows` is how many positions a table has, None wher
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeGuard
 
 from pydantic import Field
 
@@ -109,13 +109,23 @@ class RotaryPositions(Component):
     theta: PositiveFloat = 10_000.0
     rotary_dim: Size | None = None
     frequencies: Literal["rotated", "head"] = "rotated"
+    stored: Literal["no", "frozen"] = "no"
+    length: Size | None = None
+    width: Size | None = None
+    values: Flag = False
     added: ClassVar[bool] = False
-    rows: ClassVar[None] = None
+
+    @property
+    def rows(self) -> int | None:
+        """Those of a stored table."""
+        return self.length
 
     def rules(self, d_model: int) -> Iterator[Rule]:
-        """Which frequencies is a question of partial rotation."""
+        """Which frequencies is a question of partial rotation; only a stored table has a size."""
         is_partial = self.rotary_dim is not None
         yield is_partial or self.frequencies == "rotated", "`frequencies: {frequencies}` needs a `rotary_dim`"
+        sizes = self.length is not None, self.width is not None
+        yield sizes == (self.stored != "no",) * 2, "`length` and `width` are those of a stored table, which needs both"
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
         """All numbers of a head are rotated, whatever its size."""
@@ -125,12 +135,16 @@ class RotaryPositions(Component):
         """One line for a reader."""
         part = "" if self.rotary_dim is None else f", {self.rotary_dim} numbers of each head"
         part += " at the whole head's frequencies" if self.frequencies == "head" else ""
-        return f"RoPE, theta {self.theta:,.0f}{part}"
+        part += ", values too" if self.values else ""
+        stored = "" if self.length is None else f", {self.length:,} rows stored"
+        return f"RoPE, theta {self.theta:,.0f}{part}{stored}"
 
     def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
-        """Nothing is held."""
-        del at, width
-        yield from ()
+        """The table, where it is stored: one for all layers."""
+        del width
+        if self.stored != "no" and self.length is not None and self.width is not None:
+            axes = {"length": self.length, "rotated": self.width}
+            yield at.weight("positions", axes, role=self.stored, table=True)
 
 
 class RelativePositions(Component):
@@ -170,6 +184,50 @@ class RelativePositions(Component):
         yield at.weight("positions", {"buckets": self.buckets, "N": heads}, table=True)
 
 
+class LearnedAndRelativePositions(Component):
+    """A trained table of `length` rows, added to the embeddings, and relative positions beside it (MPNet, 2004.09297).
+
+    offset: the first rows that no position uses. buckets: rows of the one table of relative positions for all layers, a
+    number for each head and each bucket of distances, added to the scores (arXiv 1910.10683, section 2.1).
+    max_distance: from where on all distances are one bucket; it changes no count.
+    """
+
+    kind: Literal["learned_and_relative"] = "learned_and_relative"
+    length: Size
+    offset: Whole = 0
+    buckets: Size = 32
+    max_distance: Size = 128
+    added: ClassVar[bool] = True
+    per_layer: ClassVar[bool] = False
+
+    @property
+    def rows(self) -> int:
+        """Those of the table that positions use."""
+        return self.length - self.offset
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """Those of both kinds."""
+        yield self.offset < self.length, "offset {offset} leaves no row of {length}"
+        yield self.buckets >= 4, "buckets {buckets} are fewer than 4"
+        yield (
+            self.buckets // 2 < self.max_distance,
+            "max_distance {max_distance} is not above half the {buckets} buckets",
+        )
+
+    def summary(self) -> str:
+        """One line for a reader."""
+        unused = f", {self.offset} of them unused" if self.offset else ""
+        return f"learned, {self.length:,} rows{unused}, and relative, {self.buckets:,} buckets"
+
+    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
+        """One table of length x D, or x the embedding's width W where that is projected afterwards."""
+        yield at.weight("positions", {"length": self.length, **width}, table=True)
+
+    def bias_records(self, at: At, heads: int) -> Iterator[Record]:
+        """A table of buckets x N."""
+        yield at.weight("distances", {"buckets": self.buckets, "N": heads}, table=True)
+
+
 class AlibiPositions(Component):
     """ALiBi (arXiv 2108.12409): scores fall with the distance, with a slope for each head; nothing is held.
 
@@ -195,11 +253,18 @@ class AlibiPositions(Component):
 
 
 Positions = Annotated[
-    NoPositions | LearnedPositions | SinusoidalPositions | RotaryPositions | RelativePositions | AlibiPositions,
+    NoPositions
+    | LearnedPositions
+    | SinusoidalPositions
+    | RotaryPositions
+    | RelativePositions
+    | AlibiPositions
+    | LearnedAndRelativePositions,
     Field(discriminator="kind"),
 ]
+OfDistances = RelativePositions | LearnedAndRelativePositions
 
 
-def has_one_table(positions: Positions) -> bool:
+def has_one_table(positions: Positions) -> TypeGuard[OfDistances]:
     """Whether a stack holds one table of biases for all of its layers."""
-    return isinstance(positions, RelativePositions) and not positions.per_layer
+    return isinstance(positions, OfDistances) and not positions.per_layer

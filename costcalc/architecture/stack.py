@@ -18,7 +18,7 @@ from costcalc.architecture.lenders import check_lenders
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.per_layer_input import PerLayerInput
 from costcalc.architecture.places import At, Stream
-from costcalc.architecture.positions import NoPositions, Positions, RelativePositions, has_one_table
+from costcalc.architecture.positions import NoPositions, Positions, has_one_table
 from costcalc.inventory import Record
 
 MOST_LAYERS = 100_000
@@ -170,7 +170,7 @@ class Stack(Component):
             yield from self.per_layer_input.below(at, d_model, stream, self.norm, layers=self.depth)
         if self.altup is not None:
             yield from self.altup.below(at, d_model, stream)
-        if isinstance(self.positions, RelativePositions) and has_one_table(self.positions):
+        if has_one_table(self.positions):
             yield from self.positions.bias_records(at, *self._relative_heads())
         for group in groups:
             yield from self._layer_records(group, d_model, stream)

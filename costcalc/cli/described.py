@@ -133,6 +133,8 @@ def _bottom(made: Embedding) -> str:
         parts.append(f"{made.width:,} wide, projected {made.project} the rest")
     if made.token_types is not None:
         parts.append(several(made.token_types, "token type"))
+    if made.tables:
+        parts.append(f"tables of {', '.join(table.name for table in made.tables)}")
     if made.norm is not None:
         parts.append(f"normed ({made.norm.kind})")
     if made.affine:

@@ -88,11 +88,14 @@ def grouped_query(
     here = sight.start + np.arange(x.shape[1])  # (T)
     turn = of_kind(TURNED, positions["kind"], "positions")
     q = turn(positions, queries(fields, x, at, d_model=width), here)  # (B, N, T, H)
+    if fields["entity_queries"]:
+        queries_of_entities(fields, x[:, :0], at, d_model=width)
     if fields["cache_of"] is not None:
         k, v = _of_another(fields, x, at, sight, d_model=width)  # (B, K, S, H), (B, K, S, v)
     else:
         k, v = keys_and_values(fields, x, at, d_model=width)
         k = turn(positions, k, here)  # (B, K, T, H)
+        v = turn(positions, v, here) if positions.get("values") else v  # (B, K, T, v)
         if sight.request is not None:
             reach = fields["window"] if fields["chunk"] is None else fields["chunk"]
             k = sight.request.extended(at.named("k_cache"), k, window=reach)  # (B, K, S, H)
@@ -134,6 +137,15 @@ def queries(fields: Fields, x: Array, at: Scope, *, d_model: int) -> Array:
     """(B, T, D) -> (B, N, T, H)."""
     width = fields["heads"] * _head_dim(fields, d_model)
     return _normed(fields, at.linear("q", x, width, bias=fields["bias"]), at, "q", fields["heads"])
+
+
+def queries_of_entities(fields: Fields, x: Array, at: Scope, *, d_model: int) -> None:
+    """Of words that look at entities, entities at words, and entities at entities (LUKE, arXiv 2010.01057, eq. 5).
+
+    x: (B, 0, D), no entities: the weights are held, and no rows meet them.
+    """
+    for name in ("q_word_entity", "q_entity_word", "q_entity_entity"):
+        at.linear(name, x, fields["heads"] * _head_dim(fields, d_model), bias=fields["bias"])  # (B, 0, D) x (D, N·H)
 
 
 def keys_and_values(fields: Fields, x: Array, at: Scope, *, d_model: int) -> tuple[Array, Array]:

@@ -22,7 +22,8 @@ def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> 
     entries = how["rows"] or fields["vocab_size"]
     x = x * FLOAT(how["scale"])  # (B, T, D)
     if how["transform"]:
-        x = _transformed(how, x, width or fields["d_model"], root.under("head"))  # (B, T, D), or (B, T, W)
+        made = how["width"] or width or fields["d_model"]
+        x = _transformed(how, x, made, root.under("head"))  # (B, T, D), or (B, T, W)
     elif fields["tie_embeddings"] and width:
         x = root.under("head").linear("projection", x, width, bias=False)  # (B, T, D) x (D, W)
     table = embedding
@@ -39,6 +40,8 @@ def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> 
 
 def _transformed(how: Fields, x: Array, width: int, at: Scope) -> Array:
     activation = of_kind(ACTIVATIONS, how["activation"], "activation")
+    if how.get("inner"):  # a classifier has none
+        x = activation(at.linear("inner", x, how["inner"], bias=how["transform_bias"]))  # (B, T, D) x (D, inner)
     x = activation(at.linear("transform", x, width, bias=how["transform_bias"]))  # (B, T, D) x (D, W)
     return norm(how["norm"], x, at, "norm") if how["norm"] else x
 

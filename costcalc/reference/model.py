@@ -12,6 +12,7 @@ import numpy as np
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.asked import Given, checked
 from costcalc.reference.embedding import embedded, embedding_table
+from costcalc.reference.entities import hold_entities
 from costcalc.reference.head import HEADS, pooled, read_by_head
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.multi_token import multi_token
@@ -89,6 +90,8 @@ def _forward(
     x = run(fields, given, table, root, request=request, on_layer=on_layer, forms=forms)  # (B, T, D)
     if fields["multi_token"]:
         multi_token(fields, given.tokens, x, table, tape, sight=Sight(request.past, latent=forms.latent))
+    if fields["entities"]:
+        hold_entities(fields["entities"], root, d_model=fields["d_model"])
     if fields["pooler"] and main == "encoder":
         tape.pooled = pooled(x, root)  # (B, D)
     if fields["spare_table"]:

@@ -35,7 +35,7 @@ def gated(fields: Fields, x: Array, at: Scope) -> Array:
     hidden = activated(fields["activation"], gate, at) * (up + fields["up_shift"])  # (B, T, F)
     if fields["inner_norm"] is not None:
         hidden = norm(fields["inner_norm"], hidden, at, "inner_norm")  # (B, T, F)
-    return at.linear("down", hidden, x.shape[-1], bias=fields["bias"])  # (B, T, F) x (F, D)
+    return at.linear("down", hidden, x.shape[-1], bias=fields["bias"] or fields["out_bias"])  # (B, T, F) x (F, D)
 
 
 def activated(name: str, x: Array, at: Scope) -> Array:

@@ -22,7 +22,7 @@ def nothing(fields: Fields, heads: int, at: Scope, sight: Sight) -> OfDistances 
 
 def relative(fields: Fields, heads: int, at: Scope, sight: Sight) -> OfDistances:
     """Of T5: from the stack's table, or from the layer's own (UMT5)."""
-    table = relative_table(fields, heads, at) if fields["per_layer"] or sight.table is None else sight.table
+    table = relative_table(fields, heads, at) if fields.get("per_layer") or sight.table is None else sight.table
     return lambda distances: relative_numbers(fields, table, distances, causal=sight.causal)
 
 
@@ -40,4 +40,5 @@ ON_SCORES: dict[str, Callable[[Fields, int, Scope, Sight], OfDistances | None]] 
     "rope": nothing,
     "relative": relative,
     "alibi": alibi,
+    "learned_and_relative": relative,
 }

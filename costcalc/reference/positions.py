@@ -89,6 +89,13 @@ def sinusoidal_added(fields: Fields, x: Array, positions: Array, at: Scope) -> A
     return x + sinusoidal(positions, width).astype(FLOAT)  # (B, T, D) + (T, D)
 
 
+def table_of_sines(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
+    """The embeddings as they are; a table of sines and cosines may be held beside them (RoFormer). x: (B, T, D)."""
+    if fields["stored"] != "no":
+        at.table("positions", fields["length"], fields["width"], role=fields["stored"]).rows(positions)  # (T, width)
+    return x
+
+
 def not_turned(fields: Fields, x: Array, positions: Array) -> Array:
     """Queries or keys as they are."""
     del fields, positions
@@ -106,9 +113,10 @@ ADDED: dict[str, Callable[[Fields, Array, Array, Scope], Array]] = {
     "none": nothing_added,
     "learned": learned_added,
     "sinusoidal": sinusoidal_added,
-    "rope": nothing_added,
+    "rope": table_of_sines,
     "relative": nothing_added,
     "alibi": nothing_added,
+    "learned_and_relative": learned_added,
 }
 """What each kind does to the embeddings, once, below the layers."""
 
@@ -119,5 +127,6 @@ TURNED: dict[str, Callable[[Fields, Array, Array], Array]] = {
     "rope": rope_turned,
     "relative": not_turned,
     "alibi": not_turned,
+    "learned_and_relative": not_turned,
 }
 """What each kind does to queries and keys, in every attention."""

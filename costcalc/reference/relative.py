@@ -31,8 +31,9 @@ def relative_bucket(distances: Array, *, buckets: int = 32, max_distance: int = 
 
 
 def relative_table(fields: Fields, heads: int, at: Scope) -> Table:
-    """A table of (buckets, N)."""
-    return at.table("positions", fields["buckets"], heads)
+    """A table of (buckets, N); of MPNet it stands beside the one of positions (arXiv 2004.09297)."""
+    name = "distances" if fields["kind"] == "learned_and_relative" else "positions"
+    return at.table(name, fields["buckets"], heads)
 
 
 def relative_numbers(fields: Fields, table: Table, distances: Array, *, causal: bool) -> Array:

@@ -66,7 +66,7 @@ def places(layers: list[Fields], at: Scope) -> Iterator[Scope]:
 def shared_positions(fields: Fields, at: Scope) -> Table | None:
     """The one table of relative positions for all layers of a stack, which have the same number of heads, if any."""
     positions = fields["positions"]
-    if positions["kind"] != "relative" or positions["per_layer"]:
+    if positions["kind"] not in ("relative", "learned_and_relative") or positions.get("per_layer"):
         return None
     using = (layer for layer in expanded(fields["layers"]) if layer["attention"] and layer["positions"] == positions)
     heads = {layer["attention"]["heads"] for layer in using}

@@ -1,4 +1,7 @@
+import pytest
+
 from costcalc.architecture.embedding import Embedding
+from costcalc.architecture.embedding_table import EmbeddingTable
 from costcalc.architecture.norm import LayerNorm
 from costcalc.architecture.places import DECODER, SOURCE, At
 from costcalc.architecture.positions import LearnedPositions, NoPositions
@@ -100,3 +103,39 @@ def test_what_enters_the_first_layer_may_be_shifted_and_scaled():
     assert records(Embedding(affine=True))[1:] == pair
     narrow = {"width": 7, "project": "after", **TYPES}
     assert records(Embedding(affine=True, **narrow), LEARNED) == [*records(Embedding(**narrow), LEARNED), *pair]
+
+
+ADDED = EmbeddingTable(name="boxes", rows=5)
+JOINED = EmbeddingTable(name="shape", rows=3, width=11, use="joined")
+HELD = EmbeddingTable(name="languages", rows=2, use="held")
+
+
+def test_further_tables_are_added_joined_or_held():
+    """Of W = 7 and 11 numbers side by side 13 are made: 18·13 + 13; tables of 5·13, 3·11 and 2·13."""
+    made = records(Embedding(width=7, bias=True, tables=(ADDED, JOINED, HELD)))
+    joined = {"joined": 18, "D": 13}
+    assert made == [
+        Weight("decoder.embedding", {"V": 19, "W": 7}, table=True),
+        Weight(PROJECTION, joined),
+        Matmul(PROJECTION, {"B·T": Tokens(), **joined}, of=PROJECTION),
+        Weight(f"{PROJECTION}_bias", {"D": 13}),
+        Weight("decoder.tables.boxes", {"rows": 5, "D": 13}, table=True),
+        Weight("decoder.tables.shape", {"rows": 3, "W_table": 11}, table=True),
+        Weight("decoder.tables.languages", {"rows": 2, "D": 13}, table=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("embedding", "message"),
+    [
+        ({"tables": [{"name": "a", "rows": 3, "width": 5}]}, "a table that is added is as wide as what it is added to"),
+        ({"width": 7, "tables": [{"name": "a", "rows": 3, "use": "joined"}]}, "a table that is joined needs a `width`"),
+        (
+            {"tables": [{"name": "a", "rows": 3, "use": "joined", "width": 5}]},
+            "what `tables` join is projected to the model's width: that needs a `width`, and `project: before`",
+        ),
+        ({"tables": [{"name": "a", "rows": 3}, {"name": "a", "rows": 5}]}, "two `tables` have one name"),
+    ],
+)
+def test_tables_that_cannot_be(refusal, embedding, message):
+    assert str(refusal(embedding=embedding)) == message

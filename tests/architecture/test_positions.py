@@ -2,6 +2,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 import costcalc
+from costcalc.architecture import Architecture
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.places import At
 from costcalc.architecture.positions import (
@@ -123,7 +124,7 @@ def test_the_kind_picks_the_positions(written, positions):
     assert TypeAdapter(Positions).validate_python(written) == positions
 
 
-@pytest.mark.parametrize("written", [{"kind": "learned"}, {"kind": "rope", "length": 11}, {"kind": "xpos"}])
+@pytest.mark.parametrize("written", [{"kind": "learned"}, {"kind": "rope", "offset": 1}, {"kind": "xpos"}])
 def test_positions_that_are_refused(written):
     with pytest.raises(ValidationError):
         TypeAdapter(Positions).validate_python(written)
@@ -170,3 +171,31 @@ def test_the_fewest_buckets_and_the_nearest_end():
     """4 buckets: two single steps and two growing ones of a decoder; 8 of them need a distance above 4, not above 8."""
     RelativePositions(buckets=4).check((), d_model=13)
     RelativePositions(buckets=8, max_distance=5).check((), d_model=13)
+
+
+def test_rotations_may_stand_in_a_table(refusal):
+    """RoFormer's: one frozen table of length x rotated numbers for all layers."""
+    layers = [{"repeat": 2, "attention": {"heads": 3, "head_dim": 4}}]
+    stored = {"kind": "rope", "stored": "frozen", "length": 11, "width": 4}
+    arch = Architecture(vocab_size=19, d_model=13, norm="rmsnorm", positions=stored, layers=layers)
+    assert arch.longest() == 11
+    held = [weight for weight in arch.inventory.weights if "positions" in weight.path]
+    assert held == [Weight("decoder.positions", {"length": 11, "rotated": 4}, role="frozen", table=True)]
+    what = "`length` and `width` are those of a stored table, which needs both"
+    for broken in ({**stored, "width": None}, {**stored, "stored": "no"}, {"kind": "rope", "stored": "frozen"}):
+        assert str(refusal(positions=broken)) == what
+
+
+def test_learned_rows_and_relative_numbers_are_two_tables(refusal):
+    """MPNet's: length·D = 11·13, and buckets·N = 7·3."""
+    both = {"kind": "learned_and_relative", "length": 11, "offset": 2, "buckets": 7, "max_distance": 5}
+    layers = [{"repeat": 2, "attention": {"heads": 3, "head_dim": 4}}]
+    arch = Architecture(vocab_size=19, d_model=13, norm="rmsnorm", positions=both, encoder={"layers": layers})
+    assert arch.longest() == 9
+    tables = {weight.path: weight.parameters for weight in arch.inventory.weights if weight.table}
+    assert tables == {"encoder.embedding": 247, "encoder.positions": 143, "encoder.distances": 21, "head": 247}
+    assert str(refusal(positions={**both, "offset": 11})) == "offset 11 leaves no row of 11"
+    assert str(refusal(positions={**both, "buckets": 3})) == "buckets 3 are fewer than 4"
+    message = "max_distance 3 is not above half the 7 buckets"
+    assert str(refusal(positions={**both, "max_distance": 3})) == message
+    assert arch.groups[0].block.positions.summary() == "learned, 11 rows, 2 of them unused, and relative, 7 buckets"

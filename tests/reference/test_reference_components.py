@@ -112,6 +112,7 @@ def encoder_cases():
     for activation, norm in zip(ACTIVATIONS, [*NORMS, *NORMS], strict=False):
         head = {"transform": True, "activation": activation, "norm": NORMS[norm]}
         yield f"encoder's {activation} before {norm}", encoder(head=head, tie_embeddings=True)
+    yield from cases_of_berts_kin()
     albert = {"share_weights": True, "norms": "post", "repeat": 3}
     yield "shared weights", encoder(layer=albert, embedding={"width": 7, "project": "after"}, norm="layernorm")
     one, other = ({**CORE, "kv_heads": 3}, {"heads": 2, "head_dim": 3})
@@ -128,6 +129,30 @@ def encoder_cases():
     for per_layer in (False, True):
         relative = {"kind": "relative", "buckets": 7, "max_distance": 11, "per_layer": per_layer}
         yield f"shared, relative, per layer {per_layer}", encoder(positions=relative, layer={"share_weights": True})
+
+
+def cases_of_berts_kin():
+    """(name, written form) of what encoders have that are BERT with differences."""
+    rope = {"kind": "rope", "stored": "frozen", "length": 23, "width": 4, "values": True}
+    yield "encoder with stored rotations, of values too", encoder(positions=rope)
+    both = {"kind": "learned_and_relative", "length": 23, "offset": 2, "buckets": 7, "max_distance": 11}
+    yield "encoder learned and relative", encoder(positions=both)
+    uses = ({"use": "added"}, {"use": "joined", "width": 11}, {"use": "held", "width": 2}, {"use": "held"})
+    tables = [{"name": f"table_{index}", "rows": 3 + index, **use} for index, use in enumerate(uses)]
+    embedding = {"width": 7, "bias": True, "tables": tables, "norm": "layernorm", "token_types": 2}
+    yield "encoder with further tables", encoder(embedding=embedding)
+    added = {"width": 7, "project": "after", "tables": [tables[0], tables[3]]}
+    yield "encoder with further tables below a projection", encoder(embedding=added)
+    for more in ({"inner": 17}, {"width": 29}, {"inner": 17, "width": 29, "transform_bias": False}):
+        yield f"encoder's head with {more}", encoder(head={"transform": True, "norm": NORMS["layer"], **more})
+    for predicts, width, norm in ((False, 13, "rms"), ("tied", 7, "layer"), ("own", 7, "layer")):
+        entities = {"rows": 31, "width": width, "length": 23, "token_types": 2, "norm": NORMS[norm]}
+        some = {"predicts": predicts, **entities}
+        yield (
+            f"encoder with entities {predicts}",
+            encoder(entities=some, attention={"entity_queries": True, "bias": True}),
+        )
+    yield "gated, a bias of its output", small(feed_forward={"kind": "gated", "out_bias": True})
 
 
 def pair_cases():
@@ -974,6 +999,7 @@ ALL = {
     "SinusoidalPositions": ("sinusoidal frozen", r"decoder\.positions", True),
     "RotaryPositions": ("rope 4", r".*(position|rope|rotary|sinus).*", False),
     "RelativePositions": ("pair relative False", r"(en|de)coder\.positions", True),
+    "LearnedAndRelativePositions": ("encoder learned and relative", r"encoder\.(positions|distances)", True),
     "AlibiPositions": ("pair alibi False", r".*(position|slope|alibi).*", False),
     "VocabularyHead": ("encoder tied {} 3", r"head.*", True),
     "ClassifierHead": ("labels behind 7 True", r"head.*", True),
@@ -1037,6 +1063,8 @@ def test_a_kind_that_is_in_no_case_is_found():
         *(("Embedding", "norm", norm) for norm in ("LayerNorm", "RMSNorm")),
         ("Embedding", "affine", True),
         ("Embedding", "affine", False),
+        ("Embedding", "tables", "EmbeddingTable"),
+        *((owner, field, choice) for owner, field, choice in everything_offered() if owner == "EmbeddingTable"),
         *((owner, field, choice) for owner, field, choice in everything_offered() if owner in ("LayerNorm", "RMSNorm")),
     }
     without = {what for case in CASES if "gated" not in case for what in said(model(case))}

@@ -151,7 +151,7 @@ THESE = np.arange(4, 11)
 @pytest.mark.parametrize("kind", ["none", "rope", "relative", "alibi"])
 def test_what_is_not_added(place, kind):
     here = place({"positions": TABLE})
-    assert ADDED[kind]({"kind": kind}, X, THESE, here) is X
+    assert ADDED[kind]({"kind": kind, "stored": "no"}, X, THESE, here) is X
     assert here.tape.parameters == {}
 
 
@@ -222,7 +222,7 @@ def test_of_a_whole_head_the_first_pairs_turn_at_its_own_frequencies():
 
 
 def test_every_kind_is_in_all_tables():
-    kinds = {"none", "learned", "sinusoidal", "rope", "relative", "alibi"}
+    kinds = {"none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative"}
     assert set(ADDED) == set(TURNED) == set(ON_SCORES) == kinds
 
 

@@ -13,30 +13,22 @@ STACK = ["norm", "positions", "final_norm", "altup", "per_layer_input", "d_model
 STACK += ["layers", "block"]
 TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
 TOP += ["context_length", "embedding", "tie_embeddings", "share_embeddings", "spare_table", "head", "pooler", "decoder"]
-TOP += [
-    "encoder",
-    "multi_token",
-    "not_counted",
-    "layers",
-    "norm",
-    "positions",
-    "final_norm",
-    "altup",
-    "per_layer_input",
-    "block",
-]
+TOP += ["encoder", "multi_token", "entities", "not_counted", "layers", "norm", "positions", "final_norm", "altup"]
+TOP += ["per_layer_input", "block"]
 NETWORK = ["kind", "d_ff", "activation", "bias"]
-OF_GATED = ["limit", "up_shift", "sparsity", "inner_norm"]
+OF_GATED = ["limit", "up_shift", "sparsity", "inner_norm", "out_bias"]
 MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
 ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "groups_per_token", "weigh"]
 ROUTER += ["reads", "norm", "input_scale", "expert_scale", "network", "skips"]
 LATENT = {"multi_token": {"layer": {"attention": {"kind": "latent"}}}}
 OF_LATENT = ["kind", "heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim", "bias", "out_bias", "norm"]
 OF_LATENT += ["scale", "softcap", "output_gate", "gate_activation"]
+OF_HEADS = ["kind", "transform", "transform_bias", "activation", "norm", "bias", "scale", "softcap", "rows", "inner"]
+OF_HEADS += ["width", "labels", "of", "transform_width"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
-POSITIONS[6:6] = ["frequencies"]
+POSITIONS[6:6] = ["frequencies", "width", "values"]
 POSITIONS += ["max_bias", "slope_scale"]
 
 
@@ -48,8 +40,8 @@ POSITIONS += ["max_bias", "slope_scale"]
         (("decoder", "layers", 0), {}, LAYER),
         (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
         (("encoder",), {}, STACK),
-        (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm", "affine"]),
-        (("head",), {}, ["kind", *TRANSFORM, "bias", "scale", "softcap", "rows", "labels", "of", "transform_width"]),
+        (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm", "affine", "tables"]),
+        (("head",), {}, OF_HEADS),
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
         (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, *OF_GATED]),
         (("decoder", "layers", 0, "feed_forward", "router"), MIXTURE, ROUTER),
@@ -60,7 +52,7 @@ POSITIONS += ["max_bias", "slope_scale"]
         (
             ("decoder", "positions"),
             {"decoder": {"positions": {"kind": "rope"}}},
-            ["kind", "theta", "rotary_dim", "frequencies"],
+            ["kind", "theta", "rotary_dim", "frequencies", "stored", "length", "width", "values"],
         ),
         # No kind, or one that there is not: the keys of all.
         (("decoder", "positions"), {}, POSITIONS),
@@ -88,7 +80,10 @@ def test_kinds_with_a_key():
     ("where", "kinds"),
     [
         (("decoder", "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "positions"), ["none", "learned", "sinusoidal", "rope", "relative", "alibi"]),
+        (
+            ("decoder", "positions"),
+            ["none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative"],
+        ),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
         (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", "convolved"]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),

@@ -17,6 +17,8 @@ from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Record, Weight
 from costcalc.units import several
 
+ENTITY_QUERIES = ("q_word_entity", "q_entity_word", "q_entity_entity")
+
 
 class GroupedQuery(Component):
     """`heads` query heads that share `kv_heads` key/value heads, each of `head_dim`.
@@ -40,6 +42,8 @@ class GroupedQuery(Component):
     et al., arXiv 2405.12981): this one makes and caches none; keeps_kv_weights: it holds their weights all the same.
     output_norm: of all heads' outputs together, before their product (BitNet b1.58, arXiv 2504.12285).
     block_choice: each query meets the keys of some blocks alone, which a small attention beside chooses (MiniMax-M3).
+    entity_queries: three more projections to queries are held, between words and entities (LUKE, arXiv 2010.01057,
+    section 3.2), of which a text without entities needs none.
     """
 
     kind: Literal["grouped_query"] = "grouped_query"
@@ -66,6 +70,7 @@ class GroupedQuery(Component):
     memory_width: Size | None = None
     output_norm: Norm | None = None
     block_choice: BlockChoice | None = None
+    entity_queries: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and the model's width among heads unless head_dim is given."""
@@ -163,6 +168,7 @@ class GroupedQuery(Component):
         parts += ["output norm"] * (self.output_norm is not None)
         if self.block_choice is not None:
             parts.append(self.block_choice.summary())
+        parts += ["queries of entities held"] * self.entity_queries
         if self.bias or self.out_bias:
             of_inputs = "q, k, v" if self.key_bias else "q, v"
             parts.append("biases on " + " and ".join([of_inputs] * self.bias + ["output"] * self.out_bias))
@@ -183,6 +189,9 @@ class GroupedQuery(Component):
         read = width if inputs is None else inputs
         asked = read if self.memory_width is None else {"D_memory": self.memory_width}
         yield from at.linear("q", stream.rows, read, queries, bias=self.bias)
+        for name in ENTITY_QUERIES if self.entity_queries else ():
+            made = at.linear(name, stream.rows, read, queries, bias=self.bias)
+            yield from (record for record in made if isinstance(record, Weight))
         yield from self._keys_and_values(at, asked, kv_heads, {"H": head_dim}, of_value, stream)
         normed = {"q": self.heads} if self._borrows else {"q": self.heads, "k": kv_heads}
         if self.qk_norm is not None:

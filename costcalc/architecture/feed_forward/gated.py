@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from costcalc.architecture.component import Component, Flag, Number, PositiveFloat, Share, Size
+from costcalc.architecture.component import Component, Flag, Number, PositiveFloat, Rule, Share, Size
 from costcalc.architecture.feed_forward.activation import NetworkActivation, activation_records
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
@@ -15,6 +15,7 @@ from costcalc.inventory import Record
 class Gated(Component):
     """(activation(x W_gate) * x W_up) W_down: three matrices, each of d_model x d_ff.
 
+    bias: on all three; out_bias: on the last alone (GTE).
     limit: the gate is bounded by it from above, the other factor from both sides; up_shift: what is added to that
     factor (gpt-oss). sparsity: the share of the gate's numbers that becomes 0, were they normal: the activation gets
     what is beyond so many deviations from their mean (Gemma-3n; arXiv 2506.06644). No count follows from these three.
@@ -29,12 +30,18 @@ class Gated(Component):
     up_shift: Number = 0.0
     sparsity: Share = 0.0
     inner_norm: Norm | None = None
+    out_bias: Flag = False
+
+    def rules(self, d_model: int) -> Iterator[Rule]:
+        """One of the two says where biases are."""
+        yield not (self.bias and self.out_bias), "`bias` has the last matrix's bias too: take `out_bias` out"
 
     def summary(self) -> str:
         """One line for a reader."""
+        biases = ", biases" if self.bias else ", bias on the output" if self.out_bias else ""
         sparse = f", {100 * self.sparsity:g}% of the gate zero" if self.sparsity else ""
         normed = ", normed inside" if self.inner_norm is not None else ""
-        return f"gated {self.activation}, {self.d_ff:,} wide{', biases' if self.bias else ''}{sparse}{normed}"
+        return f"gated {self.activation}, {self.d_ff:,} wide{biases}{sparse}{normed}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> F twice and F -> D."""
@@ -43,4 +50,4 @@ class Gated(Component):
         yield from activation_records(at, self.activation)
         if self.inner_norm is not None:
             yield from self.inner_norm.records(at, "inner_norm", {"F": self.d_ff})
-        yield from at.linear("down", stream.rows, {"F": self.d_ff}, {"D": d_model}, bias=self.bias)
+        yield from at.linear("down", stream.rows, {"F": self.d_ff}, {"D": d_model}, bias=self.bias or self.out_bias)

@@ -48,6 +48,7 @@ BUILDS = {
     "bert": BERT,
     "bert-generation": Build(plain=True),
     "ernie": BERT,
+    "ibert": ROBERTA,
     "megatron-bert": Build(norms="pre", embedding_norm=False),
     "roberta": ROBERTA,
     "camembert": ROBERTA,
@@ -60,6 +61,7 @@ NAMES: dict[str, Names] = {
     "bert": names("Bert", causal="LMHeadModel"),
     "bert-generation": {CAUSAL: "BertGenerationDecoder", BARE: "BertGenerationEncoder"},
     "ernie": names("Ernie"),
+    "ibert": names("IBert", causal=None),
     "megatron-bert": names("MegatronBert"),
     "roberta": names("Roberta"),
     "camembert": names("Camembert"),
@@ -78,7 +80,7 @@ def read_bert(config: Config) -> Written:
     norm, attention, network = layer_norm(config), multi_head(config), dense_network(config)
     positions = learned(config, offset=after_padding(config) if build.padded else 0)
     sublayers = {"attention": attention, "feed_forward": network}
-    if config.flag("add_cross_attention"):
+    if is_decoder and config.flag("add_cross_attention"):
         sublayers["cross_attention"] = attention
     return whole(
         config,
@@ -105,6 +107,14 @@ def _embedding(config: Config, build: Build, norm: Written) -> Written:
     return {**token_types, "norm": norm} if build.embedding_norm else token_types
 
 
+def read_ibert(config: Config) -> Written:
+    """RoBERTa's, in integers where `quant_mode` says so (arXiv 2101.01321): then buffers of factors stand beside it."""
+    config.expect("quant_mode", False)
+    config.expect("hidden_act", "gelu")
+    config.note("force_dequant")  # void without it
+    return read_bert(config)
+
+
 def read_ernie(config: Config) -> Written:
     """BERT's; the table of task types (arXiv 1907.12412), which `use_task_id` adds to the embeddings, is not read."""
     config.expect("use_task_id", False)
@@ -112,5 +122,5 @@ def read_ernie(config: Config) -> Written:
     return read_bert(config)
 
 
-READERS = {**dict.fromkeys(BUILDS, read_bert), "ernie": read_ernie}
+READERS = {**dict.fromkeys(BUILDS, read_bert), "ernie": read_ernie, "ibert": read_ibert}
 CLASSES = {model_type: tuple(named.values()) for model_type, named in NAMES.items()}

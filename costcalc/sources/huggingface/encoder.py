@@ -30,6 +30,10 @@ def use_of(config: Config, named: dict[str, Names]) -> str:
 
 def looks_back(config: Config, use: str, named: dict[str, Names], *, pooler: bool = False) -> bool:
     """`is_decoder`: the layers of a causal decoder. Only a class that takes a cache is read as one."""
+    if CAUSAL not in named[config.model_type]:
+        config.expect("is_decoder", None, False)
+        config.expect("add_cross_attention", None, False)
+        return False
     if not config.flag("is_decoder"):
         config.expect("add_cross_attention", False)  # the classes refuse it in an encoder as well
         return False

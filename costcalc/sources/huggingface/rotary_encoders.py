@@ -1,5 +1,5 @@
 """Encoders with RoPE: EuroBERT (arXiv 2503.05500), a Llama that looks both ways; NomicBert (arXiv 2402.01613) and
-jina-embeddings-v3 (arXiv 2409.10173), BERTs that rotate instead of adding positions.
+jina-embeddings-v3 (arXiv 2409.10173), BERTs that rotate instead of adding positions, as GTE (arXiv 2407.19669) does.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from costcalc.sources.huggingface.decoder import (
     FULL,
     Written,
     floor_width_per_head,
+    free_head_dim,
     layer_count,
     llama_like,
     rotary,
@@ -29,6 +30,7 @@ NAMES = {
     "eurobert": names("EuroBert", causal=None),
     "nomic_bert": names("NomicBert", causal=None),
     "jina_embeddings_v3": names("JinaEmbeddingsV3", causal=None),
+    "gte": names("Gte", causal=None),
 }
 
 
@@ -67,6 +69,29 @@ def read_jina_embeddings_v3(config: Config) -> Written:
     return _rotated_bert(config, attention, network, theta=20_000.0, head_activation="gelu", pooler=True)
 
 
+def read_gte(config: Config) -> Written:
+    """Biases on the attention and on the last matrix of its gated networks; one bias of the head, tied or not."""
+    heads, head_dim = config.size("num_attention_heads"), free_head_dim(config)
+    attention = {"kind": "grouped_query", "heads": heads, "head_dim": head_dim, "bias": True, "out_bias": True}
+    activation = config.activation("hidden_act")
+    network = {
+        "kind": "gated",
+        "d_ff": config.size("intermediate_size"),
+        "activation": activation,
+        "out_bias": True,
+    }
+    has_types = config["type_vocab_size"] not in (0, None)
+    return _rotated_bert(
+        config,
+        attention,
+        network,
+        theta=160_000.0,
+        head_activation="gelu",
+        head_bias=True,
+        token_types=config.size("type_vocab_size") if has_types else None,
+    )
+
+
 def _rotated_bert(
     config: Config,
     attention: Written,
@@ -75,6 +100,8 @@ def _rotated_bert(
     theta: float,
     head_activation: str,
     pooler: bool = False,
+    head_bias: str | bool | None = None,
+    token_types: int | None = 0,
 ) -> Written:
     """Norms after each sublayer, and one over the embeddings and token types."""
     config.expect("is_decoder", None, False)
@@ -87,10 +114,10 @@ def _rotated_bert(
         use_of(config, NAMES),
         equal_layers(config, norm, positions, norms="post", attention=attention, feed_forward=network),
         pooler=pooler,
-        head=transform_head(norm, head_activation, bias=bert_bias(config)),
+        head=transform_head(norm, head_activation, bias=bert_bias(config) if head_bias is None else head_bias),
         d_model=config.size("hidden_size"),
         context_length=config.size_or_none("max_position_embeddings"),
-        embedding={"token_types": config.size("type_vocab_size"), "norm": norm},
+        embedding={"token_types": config.size("type_vocab_size") if token_types == 0 else token_types, "norm": norm},
     )
 
 
@@ -98,5 +125,6 @@ READERS = {
     "eurobert": read_eurobert,
     "nomic_bert": read_nomic_bert,
     "jina_embeddings_v3": read_jina_embeddings_v3,
+    "gte": read_gte,
 }
 CLASSES = {model_type: tuple(named.values()) for model_type, named in NAMES.items()}

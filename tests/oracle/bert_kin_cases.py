@@ -1,0 +1,151 @@
+"""The configs that `record_bert_kin.py` records: of each type a small one, changes to it, and what the library refuses.
+
+In a case `class=` is what follows the stem in the name of a class; where it is not written, the first of a type's is
+meant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+Config = dict[str, Any]
+
+SIZES: Config = {
+    "vocab_size": 97,
+    "hidden_size": 42,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 3,
+    "intermediate_size": 61,
+    "max_position_embeddings": 67,
+}
+XLM: Config = {"vocab_size": 97, "emb_dim": 42, "n_layers": 3, "n_heads": 3, "max_position_embeddings": 67}
+STEMS = {
+    "rembert": "RemBert",
+    "roc_bert": "RoCBert",
+    "roformer": "RoFormer",
+    "ibert": "IBert",
+    "layoutlm": "LayoutLM",
+    "tapas": "Tapas",
+    "luke": "Luke",
+    "mpnet": "MPNet",
+    "xlm": "XLM",
+    "flaubert": "Flaubert",
+    "esmc": "Esmc",
+    "gte": "Gte",
+    "ultrabert": "Ultrabert",
+}
+USUAL = {"xlm": "WithLMHeadModel", "flaubert": "WithLMHeadModel"}
+"""The first class of a type, where that is not ForMaskedLM."""
+SMALL: dict[str, Config] = {
+    **dict.fromkeys(STEMS, SIZES),
+    "rembert": {**SIZES, "input_embedding_size": 17, "output_embedding_size": 29},
+    "roc_bert": {
+        **SIZES,
+        "pronunciation_embed_dim": 11,
+        "pronunciation_vocab_size": 23,
+        "shape_embed_dim": 7,
+        "shape_vocab_size": 31,
+    },
+    "layoutlm": {**SIZES, "max_2d_position_embeddings": 53},
+    "luke": {**SIZES, "entity_vocab_size": 31, "entity_emb_size": 17},
+    "xlm": XLM,
+    "flaubert": XLM,
+    "ultrabert": {**SIZES, "sliding_window": 3, "prediction_head_size": 23},
+}
+
+COMMON = """
+    num_hidden_layers=1; num_hidden_layers=7 tie_word_embeddings=false; tie_word_embeddings=true; class=Model;
+    class=Model tie_word_embeddings=false; vocab_size=1009; intermediate_size=3; num_attention_heads=1;
+    hidden_size=64 num_attention_heads=4 max_position_embeddings=77
+"""
+RELU = '; hidden_act="relu"'
+BERT = f"{COMMON}; type_vocab_size=1; type_vocab_size=7; pad_token_id=3"
+CAUSAL = """;
+    class=ForCausalLM; class=ForCausalLM is_decoder=true; class=ForCausalLM is_decoder=true add_cross_attention=true;
+    class=ForCausalLM is_decoder=true tie_word_embeddings=false
+"""
+XLMS = """
+    n_layers=1; n_layers=7 tie_word_embeddings=false; tie_word_embeddings=true; class=Model; emb_dim=60 n_heads=4;
+    class=Model tie_word_embeddings=false; vocab_size=1009; n_heads=1; gelu_activation=false; n_langs=5; causal=true;
+    n_langs=5 use_lang_emb=false; sinusoidal_embeddings=true; n_langs=2 class=Model max_position_embeddings=77;
+    hidden_size=60 num_attention_heads=6 num_hidden_layers=2; sinusoidal_embeddings=true n_langs=7
+"""
+LLAMAS = """; attention_bias=true; mlp_bias=true; attention_bias=true mlp_bias=true hidden_act="relu" class=Model"""
+CASES = {
+    "rembert": f"""{BERT}{RELU}{CAUSAL}; input_embedding_size=42; output_embedding_size=42;
+    input_embedding_size=29 tie_word_embeddings=true; input_embedding_size=7 output_embedding_size=3 class=ForCausalLM
+    """,
+    "roc_bert": f"""{BERT}{RELU}{CAUSAL}; enable_shape=false; enable_pronunciation=false; concat_input=false;
+    enable_shape=false enable_pronunciation=false; shape_embed_dim=1 pronunciation_vocab_size=4;
+    enable_shape=false enable_pronunciation=false tie_word_embeddings=false class=Model;
+    concat_input=false shape_embed_dim=42 pronunciation_embed_dim=42 class=ForCausalLM is_decoder=true
+    """,
+    "roformer": f"""{BERT}{RELU}{CAUSAL}; rotary_value=true; embedding_size=17; embedding_size=42; embedding_size=null;
+    embedding_size=17 tie_word_embeddings=false; embedding_size=61 class=Model; rotary_value=true embedding_size=5
+    class=ForCausalLM is_decoder=true; max_position_embeddings=131
+    """,
+    "ibert": f'{BERT}; max_position_embeddings=131 pad_token_id=0; force_dequant="gelu"; quant_mode=false',
+    "layoutlm": f"{BERT}{RELU}; max_2d_position_embeddings=7; max_2d_position_embeddings=1024 type_vocab_size=3",
+    "tapas": f"""{COMMON}{RELU}; type_vocab_sizes=[3,5,7,2,11,13,4]; type_vocab_sizes=[2,3,4]; num_aggregation_labels=4;
+    reset_position_index_per_cell=false; type_vocab_sizes=[3,256,256,2,256,256,10] max_position_embeddings=512
+    """,
+    "luke": f"""{BERT}{RELU}; entity_vocab_size=7; entity_emb_size=42; use_entity_aware_attention=false;
+    entity_emb_size=3 entity_vocab_size=500 class=Model; use_entity_aware_attention=false class=Model type_vocab_size=1;
+    tie_word_embeddings=false entity_emb_size=42 type_vocab_size=3
+    """,
+    "mpnet": f"{COMMON}{RELU}; max_position_embeddings=131; relative_attention_num_buckets=64; pad_token_id=0",
+    "xlm": XLMS,
+    "flaubert": f"{XLMS}; pre_norm=true; pre_norm=true n_langs=3 class=Model; layerdrop=0.3",
+    "esmc": f"""{COMMON}{LLAMAS}; num_key_value_heads=3; head_dim=14; head_dim=null num_key_value_heads=null;
+    rope_theta=5e4; rope_parameters={{"rope_type":"default","rope_theta":7e4}}
+    """,
+    "gte": f"""{BERT}{RELU}; type_vocab_size=0; rope_theta=5e4; head_dim=6 num_attention_heads=5;
+    rope_parameters={{"rope_type":"default","rope_theta":7e4}}; head_dim=10; type_vocab_size=0 class=Model
+    """,
+    "ultrabert": f"""{COMMON}{LLAMAS}; num_key_value_heads=1; head_dim=10 num_attention_heads=4 hidden_size=44;
+    sliding_window=8; layer_types=FSS; layer_types=SSS sliding_window=1; layer_types=FFF; prediction_head_size=42;
+    prediction_head_size=1 tie_word_embeddings=true; attention_windows=[0,5,5]; num_hidden_layers=5 sliding_window=64;
+    num_key_value_heads=null head_dim=null; attention_windows=[7,0,7] class=Model; rope_theta=[1e4,1e4,5e5];
+    rope_parameters={{"full_attention":{{"rope_theta":7e4}},"sliding_attention":{{"rope_theta":1e4}}}}
+    """,
+}
+# What the library will not build, or will not run.
+_BERT = 'hidden_size=43; hidden_act="geluu"; num_attention_heads=0'
+_DECODER = f"{_BERT}; add_cross_attention=true; class=ForCausalLM add_cross_attention=true"
+REFUSED = {
+    **dict.fromkeys(STEMS, _BERT),
+    "rembert": _DECODER,
+    "roc_bert": _DECODER,
+    "roformer": 'add_cross_attention=true; hidden_act="geluu"; num_attention_heads=0',
+    "ibert": f'{_BERT}; hidden_act="relu"',
+    "mpnet": f"{_BERT}; relative_attention_num_buckets=17",
+    "xlm": "emb_dim=43; is_encoder=false; n_heads=0",
+    "flaubert": "emb_dim=43; is_encoder=false; n_heads=0",
+    "esmc": f"{_BERT}; num_key_value_heads=1; head_dim=10",
+    "gte": 'hidden_act="geluu"; num_attention_heads=0; hidden_size=45',
+    "ultrabert": f"{_BERT}; num_key_value_heads=2; head_dim=7; layer_types=SS",
+}
+WORDS = {"S": "sliding_attention", "F": "full_attention"}
+
+
+def raw(model_type: str, case: str) -> Config:
+    """A whole `config.json`: the small one with the changes of a case."""
+    changes = dict(word.split("=", 1) for word in case.split())
+    usual = USUAL.get(model_type, "ForMaskedLM")
+    name = STEMS[model_type] + changes.pop("class", usual)
+    made = {key: json.loads(value) for key, value in changes.items() if key != "layer_types"}
+    if "layer_types" in changes:
+        made["layer_types"] = [WORDS[letter] for letter in changes["layer_types"]]
+    renamed = {"hidden_size": "emb_dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
+    dropped = {renamed[key] for key in made if key in renamed}
+    small = {key: value for key, value in SMALL[model_type].items() if key not in dropped}
+    return {"model_type": model_type, "architectures": [name], **small, **made}
+
+
+def cases(model_type: str, text: str) -> Iterator[tuple[str, Config]]:
+    """The name and the config of each case in `text`."""
+    for case in filter(None, (" ".join(case.split()) for case in text.split(";"))):
+        yield re.sub(r'[ "{}]', lambda found: "," if found[0] == " " else "", case), raw(model_type, case)
