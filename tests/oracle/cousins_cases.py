@@ -12,6 +12,8 @@ CLASSES = {
     "apertus": "ApertusForCausalLM",
     "apertus1p5_text": "Apertus1p5TextForCausalLM",
     "bitnet": "BitNetForCausalLM",
+    "dbrx": "DbrxForCausalLM",
+    "jetmoe": "JetMoeForCausalLM",
 }
 # V=101, D=84, N=6, K=3, F=37, L=3 where a case does not say otherwise.
 SIZES: Config = {
@@ -25,7 +27,33 @@ SIZES: Config = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-OWN: dict[str, Config] = {"apertus": SIZES, "apertus1p5_text": SIZES, "bitnet": SIZES}
+DATA_DEPENDENT = ("dbrx", "jetmoe")
+"""Their classes ask which experts were chosen, so that they run with numbers, and only in small."""
+DBRX: Config = {
+    "vocab_size": 101,
+    "d_model": 84,
+    "n_layers": 3,
+    "n_heads": 6,
+    "attn_config": {"kv_n_heads": 3, "rope_theta": 1e4, "clip_qkv": 8},
+    "ffn_config": {"ffn_hidden_size": 37, "moe_num_experts": 5, "moe_top_k": 2},
+}
+JETMOE: Config = {
+    "vocab_size": 101,
+    "hidden_size": 84,
+    "num_hidden_layers": 3,
+    "num_key_value_heads": 3,
+    "kv_channels": 10,
+    "intermediate_size": 37,
+    "num_local_experts": 5,
+    "num_experts_per_tok": 2,
+}
+OWN: dict[str, Config] = {
+    "apertus": SIZES,
+    "apertus1p5_text": SIZES,
+    "bitnet": SIZES,
+    "dbrx": DBRX,
+    "jetmoe": JETMOE,
+}
 
 # Changes to these, `;` between cases, `-key` takes a key away.
 COMMON = """
@@ -45,9 +73,28 @@ CASES = {
     """,
     "bitnet": f'{COMMON} num_key_value_heads=null; attention_bias=true; head_dim=14; hidden_act="silu" mlp_bias=true',
 }
+CASES |= {
+    "dbrx": """
+    n_layers=1; n_layers=5 vocab_size=53; n_heads=14 attn_config={"kv_n_heads":7,"rope_theta":5e5,"clip_qkv":8};
+    attn_config={"rope_theta":1e4,"clip_qkv":6.0}; ffn_config={"moe_num_experts":7,"moe_top_k":7,"ffn_hidden_size":23};
+    ffn_config={"ffn_hidden_size":29,"moe_normalize_expert_weights":null,"ffn_act_fn":{"name":"gelu"}};
+    max_position_embeddings=77 torch_dtype="bfloat16"
+    """,
+    "jetmoe": """
+    num_hidden_layers=1; num_hidden_layers=5 vocab_size=53; tie_word_embeddings=false; num_key_value_heads=1;
+    kv_channels=14 intermediate_size=61; head_dim=6; num_local_experts=7 num_experts_per_tok=3; num_experts_per_tok=1;
+    num_local_experts=1 num_experts_per_tok=1; activation_function="gelu" rope_theta=5e5; num_experts_per_tok=5;
+    num_attention_heads=4; hidden_size=85
+    """,
+}
 REFUSED = {
     "apertus": "num_key_value_heads=4; head_dim=7; head_dim=null; hidden_act=null",
     "apertus1p5_text": "num_key_value_heads=4; head_dim=7; output_vocab_size=102; output_vocab_size=0",
+    "dbrx": """
+    tie_word_embeddings=true; attn_config=null; attn_config={"kv_n_heads":4,"rope_theta":1e4}; n_heads=12;
+    ffn_config={"ffn_act_fn":{"name":"new"}}
+    """,
+    "jetmoe": "num_experts_per_tok=6; kv_channels=7; num_key_value_heads=null",
     "bitnet": "num_key_value_heads=4; head_dim=20; hidden_size=85; hidden_size=90; head_dim=null",
 }
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 import transformers
-from cousins_cases import CASES, CLASSES, REFUSED, cases, changed
+from cousins_cases import CASES, CLASSES, DATA_DEPENDENT, REFUSED, cases, changed
 from record import DEFAULTS
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -31,12 +31,12 @@ HERE = Path(__file__).resolve().parent
 
 
 def build(config: Config) -> Any:
-    """The class that a raw `config.json` dict names, on the meta device, so that only chosen experts are multiplied."""
+    """The class that a raw `config.json` dict names, on the meta device where it runs there."""
     data = copy.deepcopy(config)
     model_type, (named,) = data.pop("model_type"), data.pop("architectures")
     settings = transformers.CONFIG_MAPPING[model_type](**data)
     settings._attn_implementation, settings._experts_implementation = "eager", "batched_mm"
-    with torch.device("meta"):
+    with torch.device("cpu" if model_type in DATA_DEPENDENT else "meta"):
         model = getattr(transformers, named)(settings)
     model.eval()
     model.tie_weights()
@@ -45,7 +45,7 @@ def build(config: Config) -> Any:
 
 def forward(model: Any, new: int, batch: int = 1, cache: Any = None) -> tuple[int, Any]:
     """FLOPs of one pass over `new` tokens for each of `batch` sequences, and the cache after it."""
-    with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
+    with torch.device(model.device), torch.no_grad(), FlopCounterMode(display=False) as counter:
         output = model(input_ids=torch.zeros((batch, new), dtype=torch.long), cache=cache, use_cache=True)
     return counter.get_total_flops(), output.cache
 
@@ -61,6 +61,7 @@ def measure(config: Config, more: bool) -> dict[str, int]:
     row = {"params": sum(p.numel() for p in model.parameters())}
     row["trainable"] = sum(p.numel() for p in model.parameters() if p.requires_grad)
     row["buffers"] = sum(b.numel() for name, b in model.named_buffers() if name in model.state_dict())
+    model.requires_grad_(False)  # experts' views of one array have no gradients that the counter could follow
     row["flops16"], after16 = forward(model, 16)
     row["flops48"], after48 = forward(model, 48)
     row["decode48"] = forward(model, 1, cache=forward(model, 47)[1])[0]
@@ -75,7 +76,8 @@ def record(only: list[str]) -> Iterator[dict[str, Any]]:
     """Every row, in a fixed order."""
     for model_type in only or CLASSES:
         plain = {"model_type": model_type, "architectures": [CLASSES[model_type]]}
-        yield {"id": f"{model_type}/default", "config": plain, **measure(plain, False)}
+        if model_type not in DATA_DEPENDENT:
+            yield {"id": f"{model_type}/default", "config": plain, **measure(plain, False)}
         small = changed(model_type, "")
         whole = {**json.loads(json.dumps(build(small).config.to_dict())), "architectures": small["architectures"]}
         yield {"id": f"{model_type}/small", "config": whole, **measure(small, True)}

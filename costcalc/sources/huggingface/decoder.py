@@ -46,7 +46,7 @@ def llama_like(
         "kind": "grouped_query",
         "heads": config.size("num_attention_heads"),
         "kv_heads": kv_heads,
-        "head_dim": _rotatable(config, head_dim, where),
+        "head_dim": rotatable(config, head_dim, where),
         **attention,
     }
     network = gated(config, activation, bias=mlp_bias) if feed_forward is None else feed_forward
@@ -111,7 +111,8 @@ def layer_norm(config: Config, key: str = "layer_norm_eps", *, bias: bool = True
     return {"kind": "layernorm", "eps": config.number(key), "bias": bias}
 
 
-def _rotatable(config: Config, head_dim: int, positions: Sequence[Written]) -> int:
+def rotatable(config: Config, head_dim: int, positions: Sequence[Written]) -> int:
+    """The size of a head; an odd one is refused where all of it is rotated."""
     turned = any(where["kind"] == "rope" and where.get("rotary_dim") is None for where in positions)
     if turned and head_dim % 2:
         raise config.refusal(f"RoPE rotates pairs, and a head of {head_dim} is odd", "change `head_dim`", "head_dim")

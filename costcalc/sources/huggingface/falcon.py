@@ -1,7 +1,8 @@
 """FalconForCausalLM (arXiv 2311.16867): RoPE or ALiBi, one, several or all key/value heads, in parallel or in sequence.
 
 falcon-7b has one key/value head and one norm for both sublayers; falcon-40b (`new_decoder_architecture`)
-`num_kv_heads` of them and two norms; falcon-rw is of GPT-3's kind, with ALiBi.
+`num_kv_heads` of them and two norms; falcon-rw is of GPT-3's kind, with ALiBi. Their first files call themselves
+RefinedWebModel and, where they are of the new architecture, RefinedWeb.
 """
 
 from __future__ import annotations
@@ -84,5 +85,10 @@ def _parallel(config: Config) -> Parallel:
     return "two_norms" if new and norms != 1 else "one_norm"
 
 
-READERS = {"falcon": read_falcon}
-CLASSES = {"falcon": ("FalconForCausalLM",)}
+READERS = {"RefinedWeb": read_falcon, "RefinedWebModel": read_falcon, "falcon": read_falcon}
+CLASSES = {
+    "RefinedWeb": ("RWForCausalLM",),
+    "RefinedWebModel": ("RWForCausalLM",),
+    "falcon": ("FalconForCausalLM",),
+}
+CODE = dict.fromkeys(("RefinedWeb", "RefinedWebModel"), ("modelling_rw", "modeling_falcon"))

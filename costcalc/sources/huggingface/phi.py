@@ -1,4 +1,6 @@
-"""Phi-1, 1.5 and 2 (arXiv 2309.05463): parallel blocks with biases everywhere. Phi-3 and 4 (2404.14219): Llama-like."""
+"""Phi-1, 1.5 and 2 (arXiv 2309.05463): parallel blocks with biases everywhere, in files of two kinds. Phi-3 and
+4 (2404.14219): Llama-like.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from costcalc.sources.huggingface.decoder import (
     layer_norm,
     llama_like,
     partial_rotary,
+    width_per_head,
 )
 
 
@@ -57,5 +60,31 @@ def read_phi3(config: Config) -> Written:
     )
 
 
-READERS = {"phi": read_phi, "phi3": read_phi3}
-CLASSES = {"phi": ("PhiForCausalLM",), "phi3": ("Phi3ForCausalLM",)}
+def read_phi_msft(config: Config) -> Written:
+    """Phi-1 to 2 as they were first published, under GPT-2's names; `rotary_dim` numbers of each head are turned."""
+    config.note("flash_attn", "flash_rotary", "fused_dense", "img_processor", "embd_layer")
+    config.expect("tie_word_embeddings", False)
+    heads, width, layers = config.size("num_attention_heads"), config.size("hidden_size"), layer_count(config)
+    head_dim, turned = width_per_head(config), config.size("rotary_dim")
+    if turned > head_dim or turned % 2:
+        what = f"RoPE rotates pairs, and `rotary_dim` is {turned} of a head of {head_dim}"
+        raise config.refusal(what, "write an even number, up to the head's", "rotary_dim")
+    inner = config.size_or_none("n_inner")
+    activation = config.activation("activation_function")
+    written = llama_like(
+        config,
+        kv_heads=config.size_or_none("n_head_kv") or heads,
+        head_dim=head_dim,
+        windows=[None] * layers,
+        positions=[{"kind": "rope", "rotary_dim": turned}] * layers,
+        norm=layer_norm(config, "layer_norm_epsilon"),
+        attention={"bias": True, "out_bias": True},
+        feed_forward={"kind": "dense", "d_ff": inner or 4 * width, "activation": activation, "bias": True},
+        block={"parallel": "one_norm"},
+    )
+    return {**written, "head": {"kind": "vocabulary", "bias": True}}
+
+
+READERS = {"phi": read_phi, "phi-msft": read_phi_msft, "phi3": read_phi3}
+CLASSES = {"phi": ("PhiForCausalLM",), "phi-msft": ("PhiForCausalLM",), "phi3": ("Phi3ForCausalLM",)}
+CODE = {"phi-msft": ("modeling_phi",)}

@@ -718,7 +718,7 @@ def test_a_typo_names_the_nearest_key(refusal):
     ("model_type", "what", "hint"),
     [
         ("lama", "the model_type 'lama' is not read", "nearest: llama, llama4; or describe the model in YAML"),
-        ("qwen", "the model_type 'qwen' is not read", "nearest: qwen"),
+        ("qwenn", "the model_type 'qwenn' is not read", "nearest: qwen"),
         ("gemma22", "the model_type 'gemma22' is not read", "nearest: gemma2"),
         ("LLAMA", "the model_type 'LLAMA' is not read", "nearest: llama, llama4; "),
         ("s4d", "the model_type 's4d' is not read", " are known, such as bert, bart, gpt2, "),
