@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
@@ -45,7 +46,9 @@ class Block(Component):
         augmented_residual: beside the attention (Gemma-3n). feed_forward_beside: a second network that reads the same
         residual stream, with norms of its own before and on its output; the first one's output has one more, and then
         the output norm takes their sum (Gemma-4). layer_scale: one number that the layer's result is multiplied by,
-        which a checkpoint holds (Gemma-4).
+        which a checkpoint holds (Gemma-4). sublayer_gates: each sublayer's output is multiplied by the tanh of a
+        number of its own before it is added; needs_memory: without tokens of an encoder to look at, nothing of the
+        layer runs (both of the layers that look at an image in Llama-3.2-Vision, arXiv 2407.21783, section 7).
     mixer: in place of an attention; all but FNet's are recurrent. mixer_beside: one beside the attention, of what
     that reads (Falcon-H1). shared_block: attention and a network whose weights other layers share, and whose result the
     mixer reads beside the residual stream (Zamba).
@@ -70,6 +73,8 @@ class Block(Component):
     augmented_residual: AugmentedResidual | None = None
     feed_forward_beside: FeedForward | None = None
     layer_scale: Annotated[Literal[False, "buffer"], BeforeValidator(no_number)] = False
+    sublayer_gates: Flag = False
+    needs_memory: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
@@ -83,6 +88,12 @@ class Block(Component):
             "`attention` and `mixer` exclude each other",
             "write two layers, or `mixer_beside` for one that reads what the attention reads",
         )
+        looks_elsewhere_only = self.cross_attention is not None and self.attention is None and self.mixer is None
+        yield (
+            not self.needs_memory or looks_elsewhere_only,
+            "`needs_memory` is for a layer with `cross_attention`, and without `attention` or `mixer`",
+        )
+        yield not (self.parallel and self.sublayer_gates), "`sublayer_gates` is not for `parallel` layers"
         if self.cross_attention is not None:
             yield not self.parallel, "`parallel` is not for layers with `cross_attention`"
             yield (
@@ -176,6 +187,7 @@ class Block(Component):
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """Norms, attention or mixer, feed-forward, in the order in which a reader meets them."""
         width = {"D": d_model}
+        stream = stream if not self.needs_memory else replace(stream, rows=CROSS.rows)
         if self.parallel == "one_norm":
             yield from self.norm.records(at, "norm", width)
         if isinstance(self.positions, RelativePositions) and self.positions.per_layer and self.attention is not None:
@@ -193,9 +205,7 @@ class Block(Component):
                 yield from self.mixer_beside.records(at.under("mixer_beside"), d_model, stream)
             if self.norms == "sandwich":
                 yield from self.norm.records(at, f"{name}_output_norm", width)
-            if self.residual_affine:
-                yield from affine_records(at, f"{name}_residual", d_model)
-                yield from affine_records(at, f"{name}_output", d_model)
+            yield from self._of_the_sum(at, name, d_model)
             if name == "attention" and self.augmented_residual is not None:
                 yield from self.augmented_residual.records(at, d_model, stream, self.norm)
         if self.feed_forward_beside is not None:
@@ -205,3 +215,11 @@ class Block(Component):
             yield from self.norm.records(at, "feed_forward_beside_output_norm", width)
         if self.layer_scale:
             yield at.weight("layer_scale", {"one": 1}, role=self.layer_scale)
+
+    def _of_the_sum(self, at: At, name: str, d_model: int) -> Iterator[Record]:
+        """What stands where a sublayer's output is added."""
+        if self.sublayer_gates:
+            yield at.weight(f"{name}_gate", {"one": 1})
+        if self.residual_affine:
+            yield from affine_records(at, f"{name}_residual", d_model)
+            yield from affine_records(at, f"{name}_output", d_model)

@@ -73,8 +73,10 @@ def _norms(stack: Stack, groups: list[Group]) -> str:
     def placement(group: Group) -> str:
         block = group.block
         placed = f"parallel, {block.parallel.replace('_', ' ')}" if block.parallel else block.norms
-        shifted = ", residual shifted and scaled" if block.residual_affine else ""
-        return f"{block.norm.kind}, {placed}{'' if block.attention_norm else ', none before attention'}{shifted}"
+        more = ", residual shifted and scaled" if block.residual_affine else ""
+        more += ", sublayers gated" if block.sublayer_gates else ""
+        more += ", skipped without a memory" if block.needs_memory else ""
+        return f"{block.norm.kind}, {placed}{'' if block.attention_norm else ', none before attention'}{more}"
 
     final = f", final{f' {stack.norm.kind}' if len({g.block.norm.kind for g in groups}) > 1 else ''}"
     return _by_layers((placement(group), group) for group in groups) + (final if stack.has_final_norm else "")

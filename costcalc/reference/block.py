@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from costcalc.reference.affine import affine
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.augmented_residual import augmented
@@ -100,8 +102,11 @@ class Sublayers:
     def join(self, x: Array, y: Array, name: str) -> Array:
         """x + scale · y (Granite), with x and y shifted and scaled first, channel by channel, in ZAYA1.
 
-        x: (B, T, D), the stream; y: (B, T, D), what a sublayer of this name gave.
+        x: (B, T, D), the stream; y: (B, T, D), what a sublayer of this name gave. A gate is the tanh of one number
+        (Llama 3, arXiv 2407.21783, section 7; Flamingo, 2204.14198, figure 4).
         """
+        if self.fields["sublayer_gates"]:
+            y = np.tanh(self.at.parameter(f"{name}_gate", 1)) * y
         if self.fields["residual_affine"]:
             x, y = affine(x, self.at, f"{name}_residual"), affine(y, self.at, f"{name}_output")
         return x + self.fields["residual_scale"] * y
@@ -147,14 +152,15 @@ def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
             x = augmented(fields["augmented_residual"], x, parts.heard, at, norm_of=fields["norm"])  # (B, T, D)
     if fields["mixer"]:
         x = place(x, parts.mix, _beside_stream(parts), "mixer", parts.join)  # (B, T, D)
+    whole = x
     if fields["cross_attention"]:
         asking = x if sight.asks else x[:, :0]  # with nobody to ask, its weights are held and left alone
         asked = place(asking, parts.ask, parts.normed, "cross_attention", parts.join)  # (B, T, D)
-        x = asked if sight.asks else x
+        x = asked if sight.asks or fields["needs_memory"] else x
     if fields["feed_forward"]:
         parts.stream = x
         x = place(x, parts.feed, parts.normed, "feed_forward", parts.join)  # (B, T, D)
-    return x
+    return x if sight.asks or not fields["needs_memory"] else whole
 
 
 def _beside_stream(parts: Sublayers) -> Normed:

@@ -9,7 +9,7 @@ from costcalc.architecture.mixer import RGLRU, ShortConv
 from costcalc.architecture.norm import LayerNorm, RMSNorm
 from costcalc.architecture.places import DECODER, At
 from costcalc.architecture.positions import LearnedPositions, RotaryPositions
-from costcalc.inventory import Weight
+from costcalc.inventory import Matmul, Weight, Workload
 
 AT = At("decoder.layers", times=3)
 ATTENTION = GroupedQuery(heads=6, kv_heads=2, head_dim=5)
@@ -180,6 +180,34 @@ def test_a_sum_of_three_is_not_shifted(parallel):
     with pytest.raises(RuleError, match=r"^`residual_affine` is for sublayers one after another$"):
         block(parallel=parallel, residual_affine=True).check(WHERE, 13)
     block(parallel=parallel).check(WHERE, 13)
+
+
+def test_each_sublayer_may_have_a_gate():
+    """Llama-3.2-Vision: one number behind each sublayer, and nothing else of a layer is another."""
+    made, plain = (list(block(sublayer_gates=gated).records(AT, 13, DECODER)) for gated in (True, False))
+    gates = [Weight(f"decoder.layers.{name}_gate", {"one": 1}, 3) for name in ("attention", "feed_forward")]
+    assert [r for r in made if r not in plain] == gates
+    assert [r for r in made if r in plain] == plain
+    with pytest.raises(RuleError, match=r"^`sublayer_gates` is not for `parallel` layers$"):
+        block(parallel="one_norm", sublayer_gates=True).check(WHERE, 13)
+
+
+@pytest.mark.parametrize(("memory_tokens", "rows"), [(0, 0), (7, 5)])
+def test_a_layer_may_need_a_memory(memory_tokens, rows):
+    """Without one nothing of it runs, its network included: 5 new tokens or none, times 13 x 37 twice."""
+    layer = block(attention=None, cross_attention=ATTENTION, needs_memory=True)
+    workload = Workload(new_tokens=5, memory_tokens=memory_tokens)
+    products = [r for r in layer.records(AT, 13, DECODER) if type(r) is Matmul and ".feed_forward." in r.path]
+    assert [next(iter(r.axes.values())).of(workload) for r in products] == [rows, rows]
+    held = [r for r in layer.records(AT, 13, DECODER) if type(r) is Weight]
+    plain = block(attention=None, cross_attention=ATTENTION)
+    assert held == [r for r in plain.records(AT, 13, DECODER) if type(r) is Weight]
+
+
+@pytest.mark.parametrize("changes", [{}, {"cross_attention": ATTENTION}, {"attention": None, "mixer": ShortConv()}])
+def test_what_has_something_else_to_do_needs_no_memory(changes):
+    with pytest.raises(RuleError, match=r"^`needs_memory` is for a layer with `cross_attention`, and without"):
+        block(needs_memory=True, **changes).check(WHERE, 13)
 
 
 def test_a_layer_does_something():

@@ -69,6 +69,8 @@ OTHER = {
     "augmented_residual": AugmentedResidual(rank=3),
     "feed_forward_beside": Dense(d_ff=41),
     "layer_scale": "buffer",
+    "sublayer_gates": True,
+    "needs_memory": True,
 }
 
 

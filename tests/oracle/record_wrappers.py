@@ -21,14 +21,29 @@ from typing import Any
 
 import torch
 import transformers
-from record import DEFAULTS, held
+from record import DEFAULTS
 from torch.utils.flop_counter import FlopCounterMode
-from wrapper_cases import COMMON, NOT_BUILT, OTHER_TEXTS, OWN, SMALL, TIES
+from wrapper_cases import (
+    APART,
+    BASES,
+    CHANGES,
+    CLASSES,
+    COMMON,
+    LEFT_OUT,
+    NOT_BUILT,
+    NOT_RUN,
+    ON_NUMBERS,
+    OTHER_TEXTS,
+    OWN,
+    SMALL,
+    TIES,
+)
 
 Config = dict[str, Any]
 
 LAYERS = ("num_hidden_layers", "depth", "encoder_layers", "num_layers", "num_blocks")
-TEXT = "text_config"
+TEXT, TIE = "text_config", "tie_word_embeddings"
+USUAL_THETA = 10_000.0
 HERE = Path(__file__).resolve().parent
 
 
@@ -42,13 +57,13 @@ def wrappers() -> dict[str, Any]:
     return {name: wrapper for name, wrapper in module.WRAPPERS.items() if name in transformers.CONFIG_MAPPING}
 
 
-def build(config: Config, named: str) -> Any:
-    """The class `named` of a raw `config.json` dict, on the meta device."""
+def build(config: Config, named: str, device: str = "meta") -> Any:
+    """The class `named` of a raw `config.json` dict, without numbers where it can run so."""
     raw = copy.deepcopy(config)
     settings = transformers.CONFIG_MAPPING[raw.pop("model_type")](**raw)
     for part in (settings, settings.get_text_config()):
         part._attn_implementation, part._experts_implementation = "eager", "batched_mm"
-    with torch.device("meta"):
+    with torch.device(device):
         model = getattr(transformers, named)(settings)
     model.eval()
     model.tie_weights()
@@ -61,28 +76,46 @@ def of_the_text(model: Any) -> int:
     parts = [m for m in model.modules() if isinstance(m, transformers.PreTrainedModel) and m.config is text]
     assert parts, "no module is built from the text part"
     parts += [head for head in (model.get_output_embeddings(), getattr(model, "lm_head", None)) if head is not None]
-    return sum({id(p): p.numel() for part in parts for p in part.parameters()}.values())
+    named = [(name, p) for part in parts for name, p in part.named_parameters()]
+    return sum({id(p): p.numel() for name, p in named if not any(word in name for word in APART)}.values())
 
 
-def forward(model: Any, new: int, cache: Any = None) -> tuple[int, Any]:
-    """FLOPs of one pass over `new` tokens of text alone, and the cache after it."""
-    tokens = torch.zeros((1, new), dtype=torch.long, device="meta")
-    with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
-        output = model(input_ids=tokens, past_key_values=cache, use_cache=True)
-    return counter.get_total_flops(), output.past_key_values
+def held(cache: Any) -> int:
+    """Elements that a cache holds; a layer that looked at nothing has none."""
+    return sum(layer.keys.numel() + layer.values.numel() for layer in cache.layers if layer.keys is not None)
+
+
+def forward(model: Any, new: int, cache: Any = None, **memory: Any) -> tuple[int, Any]:
+    """FLOPs of one pass over `new` tokens of text alone, or beside an image, and the cache after it."""
+    device = model.device
+    tokens = torch.zeros((1, new), dtype=torch.long, device=device)
+    with torch.device(device), torch.no_grad(), FlopCounterMode(display=False) as counter:
+        output = model(input_ids=tokens, cache=cache, use_cache=True, **memory)
+    return counter.get_total_flops(), output.cache
 
 
 def measure(config: Config, named: str) -> dict[str, int]:
-    """All the numbers of one row; of a pair, parameters alone."""
-    model = build(config, named)
-    row = {"params": of_the_text(model)}
-    if model.config.get_text_config().is_encoder_decoder:
+    """All the numbers of one row; of defaults, of a pair, and of what does not run here, parameters alone."""
+    on_numbers = config["model_type"] in ON_NUMBERS and len(config) > 1
+    model = build(config, named, "cpu" if on_numbers else "meta")
+    row, is_pair = {"params": of_the_text(model)}, model.config.get_text_config().is_encoder_decoder
+    if is_pair or config["model_type"] in NOT_RUN or len(config) == 1:
         return row
     row["flops16"], after16 = forward(model, 16)
     row["flops48"], after48 = forward(model, 48)
     row |= {"cache16": held(after16), "cache48": held(after48)}
     row["decode48"] = forward(model, 1, forward(model, 47)[1])[0]
+    if config["model_type"] == "mllama_text_model":
+        row |= beside_an_image(model)
     return row
+
+
+def beside_an_image(model: Any) -> dict[str, int]:
+    """Sixteen new tokens and thirteen of an image; one token after those."""
+    image = torch.zeros((1, 13, model.config.hidden_size), device="meta")
+    crossing, cache = forward(model, 16, cross_attention_states=image)
+    cross = held(cache) - held(forward(model, 16)[1])
+    return {"crossing16": crossing, "cross_cache": cross, "crossing_decode17": forward(model, 1, cache)[0]}
 
 
 def cases(name: str, wrapper: Any) -> Iterator[tuple[str, Config]]:
@@ -91,12 +124,20 @@ def cases(name: str, wrapper: Any) -> Iterator[tuple[str, Config]]:
     yield "default", {"model_type": name}
     common = {"model_type": name, **shallow(name, wrapper)}
     yield "small", {**common, wrapper.key: own}
-    yield "no-type", {**common, wrapper.key: {key: own[key] for key in own if key != "model_type"}}
     for outer, inner in TIES:
-        text = own if inner is None else {**own, "tie_word_embeddings": inner}
-        yield f"ties={outer},{inner}", {**common, wrapper.key: text, "tie_word_embeddings": outer}
+        text = {key: own[key] for key in own if key != "model_type"} if inner is None else {**own, TIE: inner}
+        yield f"ties={outer},{inner}", {**common, wrapper.key: text, TIE: outer}
     for text in OTHER_TEXTS.get(name, []):
         yield f"text={text['model_type']}", {**common, wrapper.key: text}
+
+
+def changes(name: str) -> Iterator[tuple[str, Config]]:
+    """The name and the config of each row of a text model that is no wrapper's part with a type of its own."""
+    yield "default", {"model_type": name}
+    yield "small", {"model_type": name, **BASES[name]}
+    for changed in CHANGES[name]:
+        said = ",".join(f"{key}={json.dumps(value, separators=(',', ':'))}" for key, value in changed.items())
+        yield said.replace('"', ""), {"model_type": name, **BASES[name], **changed}
 
 
 def shallow(name: str, wrapper: Any) -> Config:
@@ -115,20 +156,22 @@ def whole(config: Config) -> Config:
     raw = copy.deepcopy(config)
     cls = transformers.CONFIG_MAPPING[raw.pop("model_type")]
     written = {**json.loads(json.dumps(cls(**raw).to_dict())), "model_type": config["model_type"]}
-    return {
-        key: config.get(key, value) if key in cls.sub_configs and key != TEXT else value
-        for key, value in written.items()
-    }
+    apart = cls.sub_configs.keys() - {TEXT}
+    return {key: config.get(key) if key in apart else value for key, value in written.items()}
 
 
 def record(only: list[str]) -> Iterator[dict[str, Any]]:
-    """Every row, in a fixed order; `small` holds the whole `to_dict()` of the text part."""
-    for name, wrapper in wrappers().items():
+    """Every row, in a fixed order; `small` holds the whole `to_dict()`, but for the other parts."""
+    known = wrappers()
+    for name in (*known, *CLASSES):
         if name in NOT_BUILT or (only and name not in only):
             continue
-        for case, config in cases(name, wrapper):
+        named = known[name].classes[-1] if name in known else CLASSES[name]
+        for case, config in cases(name, known[name]) if name in known else changes(name):
+            if f"{name}/{case}" in LEFT_OUT:
+                continue
             try:
-                numbers = measure(config, wrapper.classes[-1])
+                numbers = measure(config, named)
             except Exception as error:
                 raise SystemExit(f"{name}/{case}: {error}") from error
             yield {"id": f"{name}/{case}", "config": whole(config) if case == "small" else config, **numbers}
@@ -143,10 +186,14 @@ def own_text(cls: Any, key: str) -> Config | None:
 
 def write_defaults() -> None:
     """The raw field defaults of each config class, the other names of its fields, and its own text part."""
-    for name, wrapper in wrappers().items():
+    of_text = {name: wrapper.key for name, wrapper in wrappers().items()}
+    for name in (*of_text, *CLASSES):
         cls = transformers.CONFIG_MAPPING[name]
         data = {field.name: field.default for field in dataclasses.fields(cls) if field.name in cls.__annotations__}
-        data[wrapper.key] = own_text(cls, wrapper.key)
+        if name in of_text:
+            data[of_text[name]] = own_text(cls, of_text[name])
+        rotary = {"rope_theta": cls.default_theta} if cls.default_theta != USUAL_THETA and name in CLASSES else {}
+        data |= rotary
         if cls.attribute_map:
             data["_aliases"] = cls.attribute_map
         more = ""

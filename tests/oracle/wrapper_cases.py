@@ -67,7 +67,32 @@ OWN: dict[str, Config] = {
     "qwen3": {"head_dim": 10},
     "qwen3_vl_text": {"head_dim": 10},
 }
-SMALL: dict[str, Config] = {"bart": BART, "nemotron_h": HYBRID, "opt": OPT, "qwen3_5_text": DELTA}
+PERSIMMON: Config = {key: value for key, value in COMMON.items() if key != "num_key_value_heads"}
+NO_NETWORK: Config = {key: value for key, value in COMMON.items() if key != "intermediate_size"}
+LATENT: Config = {
+    **COMMON,
+    "num_key_value_heads": 6,
+    "q_lora_rank": 17,
+    "kv_lora_rank": 22,
+    "qk_nope_head_dim": 6,
+    "qk_rope_head_dim": 4,
+    "v_head_dim": 10,
+    "n_routed_experts": 8,
+    "n_group": 2,
+    "topk_group": 1,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 19,
+    "first_k_dense_replace": 1,
+}
+SMALL: dict[str, Config] = {
+    "modernbert": {**PERSIMMON, "local_attention": 6},
+    "persimmon": PERSIMMON,
+    "deepseek_v3": LATENT,
+    "bart": BART,
+    "nemotron_h": HYBRID,
+    "opt": OPT,
+    "qwen3_5_text": DELTA,
+}
 """By type of text model: all of its config, where it is not COMMON and OWN."""
 
 OTHER_TEXTS: dict[str, list[Config]] = {
@@ -85,8 +110,84 @@ OTHER_TEXTS: dict[str, list[Config]] = {
 }
 """Text parts of another type than the class's own."""
 
-TIES: list[tuple[bool | None, bool | None]] = [(True, None), (False, False), (True, True)]
+TIES: list[tuple[bool, bool | None]] = [(True, None), (False, False)]
 """What wrapper and text part say of the tie: those in which whoever has the word, and in whatever version, agree."""
 
 NOT_BUILT = {"fast_vlm", "gemma3n", "perception_lm"}
 """Their vision towers are of another library."""
+
+NOT_RUN = {
+    "blip-2",
+    "instructblip",
+    "instructblipvideo",
+    "kimi_k25",
+    "lfm2_vl",
+    "lfm3_vl",
+    "llama4",
+    "minicpm_ocr",
+    "modernvbert",
+}
+NOT_RUN |= {"minicpmv4_6", "minicpmv4_7", "nemo_speechlm", "nemotron_h_omni", "qwen3_5", "qwen3_5_moe"}
+"""They want an image, or have states or latents, which other rows are about: their parameters alone are counted."""
+
+LEFT_OUT = {"aya_vision/default", "exaone4_5/ties=True,None", "fun_asr_nano/small"}
+"""What the library does not build."""
+
+CLASSES = {
+    "git": "GitForCausalLM",
+    "mllama_text_model": "MllamaForCausalLM",
+    "moshi": "MoshiForCausalLM",
+    "phi4_multimodal": "Phi4MultimodalForCausalLM",
+}
+"""Text models that stand in wrappers alone, or whose keys stand beside those of other parts."""
+
+APART = ("image_encoder", "visual_projection", "img_temporal_embedding", "embed_tokens_extend")
+"""Words of parameters that are of other parts, in models of one config."""
+
+ON_NUMBERS = {"moshi"}
+"""Types that do not run on the meta device: small ones do on numbers."""
+
+FIVE: Config = {**COMMON, "num_hidden_layers": 5}
+BASES: dict[str, Config] = {
+    "git": {**PERSIMMON, "max_position_embeddings": 71},
+    "mllama_text_model": {**FIVE, "cross_attention_layers": [1, 3]},
+    "moshi": {**NO_NETWORK, "ffn_dim": 74, "sliding_window": 5},
+    "phi4_multimodal": COMMON,
+}
+LLAMA_LIKE: list[Config] = [
+    {"num_hidden_layers": 1},
+    {"num_hidden_layers": 7, "vocab_size": 131},
+    {"num_key_value_heads": 6},
+    {"num_key_value_heads": 1, "hidden_size": 60},
+    {"hidden_act": "gelu"},
+]
+CHANGES: dict[str, list[Config]] = {
+    "git": [
+        {"num_hidden_layers": 1},
+        {"num_hidden_layers": 7, "vocab_size": 131, "hidden_size": 60},
+        {"tie_word_embeddings": True},
+        {"num_attention_heads": 4, "intermediate_size": 29, "max_position_embeddings": 64},
+        {"num_image_with_embedding": 3},
+    ],
+    "mllama_text_model": [
+        *LLAMA_LIKE,
+        {"cross_attention_layers": [2]},
+        {"cross_attention_layers": None, "num_hidden_layers": 9},
+        {"cross_attention_layers": [4, 2, 2, 17]},
+        {"hidden_size": 49},
+    ],
+    "moshi": [
+        *LLAMA_LIKE,
+        {"num_key_value_heads": None, "head_dim": 10},
+        {"head_dim": 0, "ffn_dim": 6},
+        {"sliding_window": 16},
+        {"sliding_window": 47, "num_codebooks": 4},
+    ],
+    "phi4_multimodal": [
+        *LLAMA_LIKE,
+        {"num_key_value_heads": None},
+        {"sliding_window": 5},
+        {"tie_word_embeddings": True},
+        {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.75}},
+    ],
+}

@@ -101,6 +101,7 @@ AFFINE = {
     "cross_attention_output": (0.4, 0.8),
 }
 WHICH = ("gain", "shift")
+GATES = {"attention": 0.3, "cross_attention": -0.7, "feed_forward": 1.1}
 
 
 @pytest.fixture
@@ -129,6 +130,8 @@ def layer(monkeypatch, place):
             "name": "local",
             "residual_scale": 1.0,
             "residual_affine": False,
+            "sublayer_gates": False,
+            "needs_memory": False,
             "norms": "pre",
             "parallel": False,
             "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True},
@@ -146,7 +149,8 @@ def layer(monkeypatch, place):
         pairs = {
             f"{name}_{which}": number for name, two in AFFINE.items() for which, number in zip(WHICH, two, strict=True)
         }
-        here = place({name: np.full(13, gain) for name, gain in {**GAINS, **pairs}.items()})
+        gates = {f"{name}_gate": np.array([gate]) for name, gate in GATES.items()}
+        here = place({**{name: np.full(13, gain) for name, gain in {**GAINS, **pairs}.items()}, **gates})
         return block(fields, X, here, sight=sight), here, places
 
     return run
@@ -255,6 +259,25 @@ def test_what_is_asked_is_scaled_too(layer):
     alone = {"attention": None, "feed_forward": None, **ASKS}
     result = layer(sight=Sight(asks=True), residual_scale=0.3, **alone)[0]
     np.testing.assert_allclose(result, 0.7 * X + 0.3 * ASKED["pre"](X.astype(float)), rtol=2e-5, atol=1e-5)
+
+
+def test_what_a_sublayer_gives_is_multiplied_by_the_tanh_of_its_gate(layer):
+    result, here, _ = layer(sight=Sight(asks=True), sublayer_gates=True, residual_scale=0.5, **ASKS)
+    x = X.astype(float)
+    for name, part in (("attention", lambda y: 3 * y), ("cross_attention", lambda y: y**2), ("feed_forward", np.sin)):
+        x = x + 0.5 * np.tanh(GATES[name]) * part(n(x, f"{name}_norm"))
+    np.testing.assert_allclose(result, x, rtol=1e-3, atol=1e-3)
+    assert {f"here.{name}_gate" for name in GATES} <= here.tape.parameters.keys()
+
+
+@pytest.mark.parametrize("norms", ASKED)
+def test_a_layer_that_needs_a_memory_does_nothing_without_one(layer, norms):
+    alone = {"attention": None, "norms": norms, **ASKS}
+    result, here, _ = layer(sight=Sight(asks=False), needs_memory=True, **alone)
+    np.testing.assert_array_equal(result, X)
+    assert here.tape.parameters["here.feed_forward_norm"] == (13, "trainable")
+    asked, plain = (layer(sight=Sight(asks=True), needs_memory=needs, **alone)[0] for needs in (True, False))
+    np.testing.assert_array_equal(asked, plain)
 
 
 def test_the_norm_before_the_attention_may_be_left_out(layer):

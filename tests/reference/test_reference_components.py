@@ -223,6 +223,12 @@ def asking_cases():
     for biases in ({"bias": True, "key_bias": False}, {"bias": True, "key_bias": False, "out_bias": True}):
         yield f"asking {biases}", small(layer={"cross_attention": {**ASKED, **biases}}, attention=biases)
     yield "asking only", small(layer=asking, attention=None, feed_forward=None)
+    for norms, gated in product(("pre", "post", "output", "sandwich"), (False, True)):
+        needing = {**asking, "needs_memory": True, "sublayer_gates": gated, "norms": norms, "attention": None}
+        below = {"attention": CORE, "feed_forward": {"d_ff": 37}, "sublayer_gates": not gated}
+        layers = [below, {**needing, "feed_forward": {"d_ff": 29}}, below]
+        yield f"needing a memory {norms} {gated}", {**small(), "layers": layers}
+    yield "needing a memory alone", small(layer={**asking, "needs_memory": True}, attention=None, feed_forward=None)
     yield "alibi", small(positions={"kind": "alibi", "max_bias": 4.0, "slope_scale": 0.5})
     for kind in ("relative", "alibi"):
         yield f"asking {kind}", small(layer=asking, positions=kind)

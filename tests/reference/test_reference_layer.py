@@ -51,6 +51,8 @@ FIELDS = {
     "layer_scale": False,
     "residual_scale": 1.0,
     "residual_affine": False,
+    "sublayer_gates": False,
+    "needs_memory": False,
 }
 BARE = {"altup": None, "per_layer_input": None}
 

@@ -173,6 +173,12 @@ def outline(config: Config) -> Written:
     }
 
 
+def with_rows_beyond(written: Written, rows: int) -> Written:
+    """The full form with more rows in the table, which the head does not score."""
+    vocab_size = written["vocab_size"]
+    return {**written, "vocab_size": vocab_size + rows, "head": {"kind": "vocabulary", "rows": vocab_size}}
+
+
 def layer_count(config: Config, key: str = "num_hidden_layers") -> int:
     """The number of layers, bounded so that a list of them can be made."""
     return config.size(key, largest=MOST_LAYERS)

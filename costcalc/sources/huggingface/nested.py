@@ -16,7 +16,7 @@ from costcalc.sources.huggingface import check_code
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.lineages import LINEAGES
 from costcalc.sources.huggingface.wrapped_ties import TIE, tie_of
-from costcalc.sources.huggingface.wrappers import WRAPPERS, Wrapper
+from costcalc.sources.huggingface.wrappers import TEXT, WRAPPERS, Wrapper
 from costcalc.sources.origin import Origin, Where
 
 Written = dict[str, Any]
@@ -46,13 +46,15 @@ def read_nested(config: Config) -> Written:
     check_code(text, getattr(lineage, "CODE", {}).get(text.model_type, ()))
     text.model_class = lineage.CLASSES[text.model_type][0]
     if text.model_type not in WRAPPERS:
-        text.values[TIE] = tie_of(config, text, wrapper.ties)
+        is_alone = config.model_class in wrapper.alone
+        text.values[TIE] = tie_of(config, text, TEXT if is_alone else wrapper.ties)
     written: Written = lineage.READERS[text.model_type](text)
     text.refuse_unread()
     config.note(*(key for key, value in config.data.items() if _repeats(value, text.values.get(key))))
     config.refuse_unread()
     _stand_for(config, text)
-    left_out = [name for key, name in wrapper.parts.items() if _is_there(config.values.get(key), wrapper)]
+    parts = {} if config.model_class in wrapper.alone else wrapper.parts
+    left_out = [name for key, name in parts.items() if _is_there(config.values.get(key), wrapper)]
     return {**written, "not_counted": [*left_out, *written.get("not_counted", [])]}
 
 
@@ -117,4 +119,4 @@ def _stand_for(config: Config, text: Config) -> None:
 
 
 READERS = dict.fromkeys(WRAPPERS, read_nested)
-CLASSES = {model_type: wrapper.classes for model_type, wrapper in WRAPPERS.items()}
+CLASSES = {model_type: (*wrapper.classes, *wrapper.alone) for model_type, wrapper in WRAPPERS.items()}

@@ -32,7 +32,8 @@ class Wrapper(NamedTuple):
     other classes it is what its own class builds by default. fills: what the class's own text part says (`defaults/`)
     holds where a written one leaves it out as well, and not only where none is written. is_fixed: the text part is of
     the class `text` and of no other. called: other names of a text part's type. more: keys of the
-    other parts that are no fields of the class. ties: whose word ties the head.
+    other parts that are no fields of the class. alone: classes, after `classes`, that hold nothing but the text
+    model. ties: whose word ties the head.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Wrapper(NamedTuple):
     is_fixed: bool = False
     called: Mapping[str, str] = MappingProxyType({})
     more: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
     ties: str = WRAPPER
 
 
@@ -84,7 +86,7 @@ SEEN = {
     "lfm2_vl": _of("lfm2", "Lfm2Vl"),
     "lfm3_vl": _of("lfm3", "Lfm3Vl"),
     "lighton_ocr": _of("qwen3", "LightOnOcr"),
-    "llama4": _of("llama4_text", "Llama4", is_fixed=True, ties=TEXT),
+    "llama4": _of("llama4_text", "Llama4", is_fixed=True, alone=("Llama4ForCausalLM",), ties=TEXT),
     "llava": _of("llama", "Llava", ties=EITHER),
     "llava_next": _of("llama", "LlavaNext"),
     "llava_next_video": _of("llama", "LlavaNextVideo", ties=EITHER),
@@ -96,6 +98,8 @@ SEEN = {
         "minimax_m3_vl_text", "MiniMaxM3Sparse", is_fixed=True, ties=EITHER, more=("image_grid_pinpoints", *OF_PATCHES)
     ),
     "mistral3": _of("mistral", "Mistral3"),
+    "mllama": _of("mllama_text_model", "Mllama", alone=("MllamaForCausalLM",), is_fixed=True, ties=NEVER),
+    "modernvbert": Wrapper("modernbert", ("ModernVBertForMaskedLM",)),
     "ovis2": _of("qwen2", "Ovis2"),
     "paligemma": _of("gemma", "PaliGemma"),
     "perception_lm": _of("llama", "PerceptionLM"),
@@ -103,8 +107,8 @@ SEEN = {
     "qianfan_ocr": _of("qwen3", "QianfanOCR"),
     "qwen2_5_vl": _of("qwen2_5_vl_text", "Qwen2_5_VL", may_be_flat=True, is_fixed=True, ties=EITHER),
     "qwen2_vl": _of("qwen2_vl_text", "Qwen2VL", may_be_flat=True, is_fixed=True, ties=EITHER),
-    "qwen3_5": _of("qwen3_5_text", "Qwen3_5", is_fixed=True),
-    "qwen3_5_moe": _of("qwen3_5_moe_text", "Qwen3_5Moe", is_fixed=True),
+    "qwen3_5": _of("qwen3_5_text", "Qwen3_5", is_fixed=True, alone=("Qwen3_5ForCausalLM",)),
+    "qwen3_5_moe": _of("qwen3_5_moe_text", "Qwen3_5Moe", is_fixed=True, alone=("Qwen3_5MoeForCausalLM",)),
     "qwen3_vl": _of("qwen3_vl_text", "Qwen3VL", is_fixed=True),
     "qwen3_vl_moe": _of("qwen3_vl_moe_text", "Qwen3VLMoe", is_fixed=True),
     "smolvlm": _of("llama", "SmolVLM"),

@@ -165,7 +165,7 @@ def test_the_text_class_says_it_where_the_wrappers_class_decides_otherwise():
         (_wrapped({"a_key_of_tomorrow": 1}), "`a_key_of_tomorrow`: 1 is not read for llama4_text"),
         (_wrapped(a_key_of_tomorrow=1), "`a_key_of_tomorrow`: 1 is not read for llama4"),
         (_wrapped(hidden_size=43), "`hidden_size`: 43 is not read for llama4"),
-        (_wrapped(architectures=["Llama4ForCausalLM"]), "`architectures` 'Llama4ForCausalLM' is not read"),
+        (_wrapped(architectures=["Llama4Model"]), "`architectures` 'Llama4Model' is not read"),
         (_wrapped({"auto_map": {"AutoModel": "mine.Model"}}), "`auto_map` names code of its own, which is not read"),
     ],
 )
