@@ -128,14 +128,63 @@ REFUSED = {
     "gte": 'hidden_act="geluu"; num_attention_heads=0; hidden_size=45',
     "ultrabert": f"{_BERT}; num_key_value_heads=2; head_dim=7; layer_types=SS",
 }
+# Of these and other encoders the classes that tell labels.
+OTHER_STEMS = {
+    "bert": "Bert",
+    "ernie": "Ernie",
+    "megatron-bert": "MegatronBert",
+    "roberta": "Roberta",
+    "camembert": "Camembert",
+    "data2vec-text": "Data2VecText",
+    "xlm-roberta": "XLMRoberta",
+    "roberta-prelayernorm": "RobertaPreLayerNorm",
+    "xlm-roberta-xl": "XLMRobertaXL",
+    "electra": "Electra",
+    "albert": "Albert",
+    "distilbert": "DistilBert",
+    "modernbert": "ModernBert",
+    "modernbert-decoder": "ModernBertDecoder",
+    "eurobert": "EuroBert",
+    "nomic_bert": "NomicBert",
+    "jina_embeddings_v3": "JinaEmbeddingsV3",
+}
+SMALL |= dict.fromkeys(OTHER_STEMS, SIZES) | {
+    "electra": {**SIZES, "embedding_size": 17},
+    "albert": {**SIZES, "embedding_size": 17},
+    "distilbert": {"vocab_size": 97, "dim": 42, "n_layers": 3, "n_heads": 3, "hidden_dim": 61},
+    **{key: {**SIZES, "pad_token_id": 0} for key in ("modernbert", "modernbert-decoder", "eurobert")},
+}
+TEXTS = """
+    class=ForSequenceClassification; class=ForSequenceClassification num_labels=7 tie_word_embeddings=true;
+    class=ForSequenceClassification id2label={"0":"a"} num_hidden_layers=1
+"""
+TOKENS = """; class=ForTokenClassification id2label={"0":"a","1":"b","2":"c"}; class=ForTokenClassification"""
+ALL = f"{TEXTS}{TOKENS}; class=ForQuestionAnswering"
+HEADS = {
+    **dict.fromkeys((*STEMS, *OTHER_STEMS), ALL),
+    **dict.fromkeys(("eurobert", "nomic_bert", "gte", "esmc"), f"{TEXTS}{TOKENS}"),
+    **dict.fromkeys(
+        ("xlm", "flaubert"), f"{TEXTS}{TOKENS}; class=ForQuestionAnsweringSimple".replace("num_hidden", "n")
+    ),
+    "tapas": TEXTS,
+    "electra": f'{ALL}; class=ForPreTraining; class=ForPreTraining embedding_size=42 hidden_act="relu"',
+    "distilbert": ALL.replace("num_hidden_layers", "n_layers"),
+    "modernbert": f"""{ALL}; class=ForSequenceClassification classifier_pooling="mean" classifier_bias=true;
+    class=ForTokenClassification classifier_bias=true norm_bias=true classifier_activation="relu"
+    """,
+    "modernbert-decoder": f"{TEXTS}; class=ForSequenceClassification classifier_bias=true",
+    "ultrabert": f"""{ALL}; class=ForSequenceClassification classifier_pooling="mean" """,
+}
+HEADS["eurobert"] += """; class=ForSequenceClassification classifier_pooling="mean";
+    class=ForSequenceClassification classifier_pooling="bos" num_labels=3 """
 WORDS = {"S": "sliding_attention", "F": "full_attention"}
 
 
 def raw(model_type: str, case: str) -> Config:
     """A whole `config.json`: the small one with the changes of a case."""
     changes = dict(word.split("=", 1) for word in case.split())
-    usual = USUAL.get(model_type, "ForMaskedLM")
-    name = STEMS[model_type] + changes.pop("class", usual)
+    usual = USUAL.get(model_type, "ForCausalLM" if model_type == "modernbert-decoder" else "ForMaskedLM")
+    name = {**STEMS, **OTHER_STEMS}[model_type] + changes.pop("class", usual)
     made = {key: json.loads(value) for key, value in changes.items() if key != "layer_types"}
     if "layer_types" in changes:
         made["layer_types"] = [WORDS[letter] for letter in changes["layer_types"]]

@@ -3,6 +3,7 @@
     throwaway/bin/python tests/oracle/record_bert_kin.py               # rewrites bert_kin.json beside this file
     throwaway/bin/python tests/oracle/record_bert_kin.py --defaults    # rewrites the class defaults the importers read
     throwaway/bin/python tests/oracle/record_bert_kin.py luke xlm      # the rows of these types alone
+    throwaway/bin/python tests/oracle/record_bert_kin.py --heads    # encoder_heads.json, of classes with labels
 
 Many of these classes look at their tokens, so that they cannot run on the meta device: the small models here are built
 with real (random) weights on the CPU. A row is of the class that its config names in `architectures`.
@@ -23,7 +24,7 @@ from unittest import mock
 import record
 import torch
 import transformers
-from bert_kin_cases import CASES, REFUSED, STEMS, Config, cases, raw
+from bert_kin_cases import CASES, HEADS, OTHER_STEMS, REFUSED, STEMS, Config, cases, raw
 from record import held
 from torch.utils.flop_counter import FlopCounterMode
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
@@ -97,6 +98,16 @@ def record_type(model_type: str) -> Iterator[dict[str, Any]]:
         yield {"id": f"{model_type}/refused/{name}", "config": config, "error": refusal_of(config)}
 
 
+def record_heads(model_type: str) -> Iterator[dict[str, Any]]:
+    """The rows of the classes of a type that tell labels."""
+    for name, config in cases(model_type, HEADS[model_type]):
+        model = build(config)
+        row = {"params": sum(p.numel() for p in model.parameters())}
+        for key, new, batch in (("flops16", 16, 1), ("flops11_batch3", 11, 3)):
+            row[key] = forward(model, new, batch)[0]
+        yield {"id": f"{model_type}/{name}", "config": config, **row}
+
+
 def refusal_of(config: Config) -> str:
     """The last line of what the library says where it stops."""
     try:
@@ -112,18 +123,20 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
-    asked = [word for word in sys.argv[1:] if word in STEMS] or list(STEMS)
+    stems = {**STEMS, **OTHER_STEMS} if "--heads" in sys.argv else STEMS
+    asked = [word for word in sys.argv[1:] if word in stems] or list(stems)
     if "--defaults" in sys.argv:
         with mock.patch.dict(record.CLASSES, {word: STEMS[word] for word in asked}, clear=True):
             record.write_defaults()
         return
-    path = HERE / "bert_kin.json"
+    heads = "--heads" in sys.argv
+    path = HERE / ("encoder_heads.json" if heads else "bert_kin.json")
     kept = json.loads(path.read_text("utf-8")) if path.exists() else []
-    rows = {word: [row for row in kept if row["config"]["model_type"] == word] for word in STEMS}
+    rows = {word: [row for row in kept if row["config"]["model_type"] == word] for word in stems}
     for word in asked:
-        rows[word] = list(record_type(word))
+        rows[word] = list(record_heads(word) if heads else record_type(word))
         print(word, len(rows[word]), flush=True)
-    lines = [json.dumps(row, separators=(",", ":")) for word in STEMS for row in rows[word]]
+    lines = [json.dumps(row, separators=(",", ":")) for word in stems for row in rows[word]]
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 

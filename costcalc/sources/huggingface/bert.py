@@ -27,13 +27,14 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import POOLED, dense_first
 
 
 class Build(NamedTuple):
     """What differs. norms: of the layers. embedding_norm: one below them. padded: positions begin after padding's.
 
     head_gelu: the head's activation is GELU, whatever `hidden_act` says. plain: no token types, no pooler, and nothing
-    before the head's table.
+    before the head's table. dense_first: a head of texts has a dense layer of its own, in place of a pooler.
     """
 
     norms: str = "post"
@@ -41,9 +42,10 @@ class Build(NamedTuple):
     padded: bool = False
     head_gelu: bool = False
     plain: bool = False
+    dense_first: bool = False
 
 
-BERT, ROBERTA = Build(), Build(padded=True, head_gelu=True)
+BERT, ROBERTA = Build(), Build(padded=True, head_gelu=True, dense_first=True)
 BUILDS = {
     "bert": BERT,
     "bert-generation": Build(plain=True),
@@ -88,6 +90,7 @@ def read_bert(config: Config) -> Written:
         equal_layers(config, norm, positions, norms=build.norms, **sublayers),
         is_decoder=is_decoder,
         pooler=not build.plain,
+        texts=dense_first() if build.dense_first else POOLED,
         head=_head(config, build, norm, network),
         d_model=config.size("hidden_size"),
         context_length=positions["length"] - positions["offset"],

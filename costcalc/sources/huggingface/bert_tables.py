@@ -23,11 +23,12 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import TEXTS
 
 NAMES: dict[str, Names] = {
     "roc_bert": names("RoCBert"),
     "layoutlm": names("LayoutLM", causal=None),
-    "tapas": names("Tapas", causal=None),
+    "tapas": names("Tapas", causal=None, tasks=(TEXTS,)),
 }
 BOXES = ("x", "y", "height", "width")
 """LayoutLM's tables: left and right edges are rows of the first, upper and lower ones of the second."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written, layer_count
 from costcalc.sources.huggingface.encoder import names, transform_head, use_of, whole
+from costcalc.sources.huggingface.task_heads import dense_first
 
 NAMES = {"distilbert": names("DistilBert", causal=None)}
 NORM = {"kind": "layernorm", "eps": 1e-12}
@@ -38,6 +39,7 @@ def read_distilbert(config: Config) -> Written:
         use_of(config, NAMES),
         {"norm": NORM, "positions": positions, "layers": [layer]},
         head=transform_head(NORM, activation),
+        texts=dense_first("relu"),
         d_model=width,
         context_length=length,
         embedding={"norm": NORM},

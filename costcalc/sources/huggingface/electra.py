@@ -16,8 +16,9 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import REPLACED, dense_first
 
-NAMES = {"electra": names("Electra")}
+NAMES = {"electra": {**names("Electra"), REPLACED: "ElectraForPreTraining"}}
 
 
 def read_electra(config: Config) -> Written:
@@ -38,6 +39,8 @@ def read_electra(config: Config) -> Written:
         equal_layers(config, norm, positions, norms="post", **sublayers),
         is_decoder=is_decoder,
         head=transform_head(norm, "gelu"),
+        texts=dense_first("gelu"),
+        tokens=dense_first(str(sublayers["feed_forward"]["activation"])) if use == REPLACED else {},
         d_model=width,
         context_length=positions["length"],
         embedding={"token_types": config.size("type_vocab_size"), "norm": norm, **projection},

@@ -1,25 +1,29 @@
 """What BERT-like classes share: multi-head attention with biases, a dense network, LayerNorm, a masked-LM head.
 
-A model type has up to three classes that differ in what stands on top: the masked language model, the bare model
-(mostly with a pooler), and the causal language model. `is_decoder` makes the layers look back only and keep a cache.
+Classes of a model type differ in what stands on top: the masked language model, the bare model (mostly with a pooler),
+the causal language model, and those that tell labels (`task_heads.py`). `is_decoder` makes the layers look back only
+and keep a cache.
 A lineage module states what differs in fields; nothing here looks at a model's name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written, layer_count, width_per_head
+from costcalc.sources.huggingface.task_heads import POOLED, TASKS, TEXTS, task_head
 
 MASKED, BARE, CAUSAL = "masked", "bare", "causal"
+WHAT = {MASKED: "masked language model"}
 Names = dict[str, str]
 """Use of a class -> its name; the usual one first."""
 
 
-def names(stem: str, *, causal: str | None = "ForCausalLM") -> Names:
+def names(stem: str, *, causal: str | None = "ForCausalLM", tasks: Iterable[str] = tuple(TASKS)) -> Names:
     """The classes of a model type by the word that they begin with."""
-    found = {MASKED: f"{stem}ForMaskedLM", BARE: f"{stem}Model"}
+    found = {MASKED: f"{stem}ForMaskedLM", BARE: f"{stem}Model"} | {task: f"{stem}{TASKS[task]}" for task in tasks}
     return found if causal is None else {**found, CAUSAL: f"{stem}{causal}"}
 
 
@@ -37,8 +41,8 @@ def looks_back(config: Config, use: str, named: dict[str, Names], *, pooler: boo
     if not config.flag("is_decoder"):
         config.expect("add_cross_attention", False)  # the classes refuse it in an encoder as well
         return False
-    if use == MASKED or (use == BARE and pooler):
-        part = "a masked language model keeps no cache" if use == MASKED else "a pooler is for an encoder"
+    if use != CAUSAL and (use != BARE or pooler):
+        part = "a pooler is for an encoder" if use == BARE else f"a {WHAT.get(use, 'classifier')} keeps no cache"
         causal = named[config.model_type][CAUSAL]
         raise config.refusal(
             f"`is_decoder`: true of {config.model_class} is not read: {part}",
@@ -49,17 +53,23 @@ def looks_back(config: Config, use: str, named: dict[str, Names], *, pooler: boo
 
 
 def whole(config: Config, use: str, stack: Written, *, is_decoder: bool = False, **parts: Any) -> Written:
-    """The full form around one stack. `head` is what a vocabulary head has; the bare class has none and ties nothing.
+    """The full form around one stack. `head` is what a vocabulary head has; any other one ties nothing.
 
-    pooler: whether the bare class has one.
+    pooler: whether the bare class has one. texts: what a head of texts has before its last matrix; with none such, and
+    no `reads_first`, it stands on a pooler. tokens: the same of a head of tokens.
     """
     tied, pooler, head = config.flag("tie_word_embeddings"), parts.pop("pooler", False), parts.pop("head")
-    bare = use == BARE
+    texts, tokens, first = parts.pop("texts", POOLED), parts.pop("tokens", {}), parts.pop("reads_first", False)
+    is_language_model = use in (MASKED, CAUSAL)
+    if is_language_model:
+        made = {"kind": "vocabulary", **head}
+    else:
+        made = {"kind": "none"} if use == BARE else task_head(config, use, texts, tokens)
     return {
         "vocab_size": config.size("vocab_size"),
-        "tie_embeddings": tied and not bare,
-        "head": {"kind": "none"} if bare else {"kind": "vocabulary", **head},
-        "pooler": pooler and bare,
+        "tie_embeddings": tied and is_language_model,
+        "head": made,
+        "pooler": pooler if use == BARE else use == TEXTS and not texts and not first,
         **parts,
         "decoder" if is_decoder else "encoder": stack,
     }

@@ -16,8 +16,9 @@ from costcalc.sources.huggingface.decoder import (
     width_per_head,
 )
 from costcalc.sources.huggingface.encoder import names, transform_head, use_of, whole
+from costcalc.sources.huggingface.task_heads import TEXTS, TOKENS, dense_first
 
-NAMES = {"esmc": names("Esmc", causal=None), "ultrabert": names("Ultrabert", causal=None)}
+NAMES = {"esmc": names("Esmc", causal=None, tasks=(TEXTS, TOKENS)), "ultrabert": names("Ultrabert", causal=None)}
 LAYER_NORM: Written = {"kind": "layernorm", "eps": 1e-5, "bias": True}
 """ESMC's: the class has no key for it."""
 THETA = {FULL: 2_560_000.0, SLIDING: 10_000.0}
@@ -44,7 +45,7 @@ def read_esmc(config: Config) -> Written:
         block={"residual_scale": (36 / layers) ** 0.5},
     )
     stack = {**written.pop("decoder"), "norm": bare}
-    made = whole(config, use_of(config, NAMES), stack, head=transform_head(LAYER_NORM, "gelu"))
+    made = whole(config, use_of(config, NAMES), stack, head=transform_head(LAYER_NORM, "gelu"), texts=dense_first())
     return {**written, **made, "tie_embeddings": False}
 
 
@@ -65,7 +66,7 @@ def read_ultrabert(config: Config) -> Written:
     inner = config.size("prediction_head_size")
     head = {"transform": True, "transform_bias": False, "activation": "gelu_tanh", "norm": None, "inner": inner}
     stack = written.pop("decoder")
-    return {**written, **whole(config, use_of(config, NAMES), stack, head=head)}
+    return {**written, **whole(config, use_of(config, NAMES), stack, head=head, reads_first=True)}
 
 
 def _types_and_reach(config: Config, layers: int) -> tuple[list[str], int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written
 from costcalc.sources.huggingface.encoder import (
+    BARE,
     MASKED,
     after_padding,
     dense_network,
@@ -20,6 +21,7 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import TEXTS
 
 NAMES = {"luke": names("Luke", causal=None)}
 
@@ -48,7 +50,7 @@ def read_luke(config: Config) -> Written:
         context_length=positions["length"] - positions["offset"],
         embedding={"token_types": token_types, "norm": norm},
     )
-    return {**written, "tie_embeddings": False, "pooler": True, "entities": entities}
+    return {**written, "tie_embeddings": False, "pooler": use in (MASKED, BARE, TEXTS), "entities": entities}
 
 
 READERS = {"luke": read_luke}

@@ -8,11 +8,16 @@ from __future__ import annotations
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import FULL, SLIDING, Written, layer_count, width_per_head
 from costcalc.sources.huggingface.encoder import BARE, CAUSAL, MASKED, Names, names, use_of, whole
+from costcalc.sources.huggingface.task_heads import TEXTS
 from costcalc.sources.layers import merged_layers
 
 NAMES: dict[str, Names] = {
     "modernbert": names("ModernBert", causal=None),
-    "modernbert-decoder": {CAUSAL: "ModernBertDecoderForCausalLM", BARE: "ModernBertDecoderModel"},
+    "modernbert-decoder": {
+        CAUSAL: "ModernBertDecoderForCausalLM",
+        BARE: "ModernBertDecoderModel",
+        TEXTS: "ModernBertDecoderForSequenceClassification",
+    },
 }
 NAME_OF = {FULL: "global", SLIDING: "local"}
 THETA = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 10_000.0)}
@@ -44,14 +49,17 @@ def _whole(config: Config, usual: str, window: int) -> Written:
         "transform_bias": config.flag("classifier_bias"),
         "activation": config.activation("classifier_activation"),
         "norm": norm,
-        "bias": config.flag("decoder_bias"),
     }
+    # A decoder's class scores each token, and reads the last one's.
+    of_text = {"of": "token", "bias": config.flag("classifier_bias")} if usual == CAUSAL else {}
     return whole(
         config,
         use_of(config, NAMES),
         {"norm": norm, "positions": _rotary(config, FULL), "layers": _layers(config, norm, window)},
         is_decoder=usual == CAUSAL,
-        head=head,
+        head={**head, "bias": config.flag("decoder_bias")},
+        tokens=head,
+        texts={**head, **of_text},
         d_model=config.size("hidden_size"),
         context_length=config.size_or_none("max_position_embeddings"),
         embedding={"norm": norm},

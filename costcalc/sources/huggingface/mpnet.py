@@ -16,6 +16,7 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import dense_first
 
 NAMES = {"mpnet": names("MPNet", causal=None)}
 BUCKETS, FIRST = 32, 2
@@ -38,6 +39,7 @@ def read_mpnet(config: Config) -> Written:
         equal_layers(config, norm, positions, norms="post", attention=multi_head(config), feed_forward=network),
         pooler=True,
         head=transform_head(norm, "gelu", bias=bert_bias(config)),
+        texts=dense_first(),
         d_model=config.size("hidden_size"),
         context_length=positions["length"] - FIRST,
         embedding={"norm": norm},

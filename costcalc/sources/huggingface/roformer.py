@@ -16,6 +16,7 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import dense_first
 
 NAMES = {"roformer": names("RoFormer")}
 
@@ -40,6 +41,7 @@ def read_roformer(config: Config) -> Written:
         equal_layers(config, norm, positions, norms="post", **sublayers),
         is_decoder=is_decoder,
         head=transform_head(norm, network["activation"], bias=bert_bias(config)),
+        texts=dense_first(network["activation"]),
         d_model=width,
         context_length=length,
         embedding={"token_types": config.size("type_vocab_size"), "norm": norm, **projection},

@@ -25,13 +25,16 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import POOLED, TEXTS, TOKENS, dense_first
 
 NAMES = {
-    "eurobert": names("EuroBert", causal=None),
-    "nomic_bert": names("NomicBert", causal=None),
+    "eurobert": names("EuroBert", causal=None, tasks=(TEXTS, TOKENS)),
+    "nomic_bert": names("NomicBert", causal=None, tasks=(TEXTS, TOKENS)),
     "jina_embeddings_v3": names("JinaEmbeddingsV3", causal=None),
-    "gte": names("Gte", causal=None),
+    "gte": names("Gte", causal=None, tasks=(TEXTS, TOKENS)),
 }
+POOLINGS = ("late", "bos", "mean")
+"""Of EuroBERT: scores of all tokens, whose mean is told, or those of one row of each text."""
 
 
 def read_eurobert(config: Config) -> Written:
@@ -49,7 +52,11 @@ def read_eurobert(config: Config) -> Written:
         mlp_bias=mlp_bias,
     )
     stack = written.pop("decoder")
-    return {**written, **whole(config, use_of(config, NAMES), stack, head={"bias": mlp_bias})}
+    use, texts = use_of(config, NAMES), POOLED
+    if use == TEXTS:
+        config.expect("classifier_pooling", *POOLINGS)
+        texts = dense_first("gelu", of="token" if config["classifier_pooling"] == "late" else "text")
+    return {**written, **whole(config, use, stack, head={"bias": mlp_bias}, texts=texts)}
 
 
 def read_nomic_bert(config: Config) -> Written:
@@ -66,7 +73,9 @@ def read_jina_embeddings_v3(config: Config) -> Written:
     heads, head_dim = config.size("num_attention_heads"), floor_width_per_head(config)
     attention = {"kind": "grouped_query", "heads": heads, "head_dim": head_dim, "bias": True, "out_bias": True}
     network = dense_network(config)
-    return _rotated_bert(config, attention, network, theta=20_000.0, head_activation="gelu", pooler=True)
+    return _rotated_bert(
+        config, attention, network, theta=20_000.0, head_activation="gelu", pooler=True, texts=dense_first()
+    )
 
 
 def read_gte(config: Config) -> Written:
@@ -100,6 +109,7 @@ def _rotated_bert(
     theta: float,
     head_activation: str,
     pooler: bool = False,
+    texts: Written = POOLED,
     head_bias: str | bool | None = None,
     token_types: int | None = 0,
 ) -> Written:
@@ -114,6 +124,7 @@ def _rotated_bert(
         use_of(config, NAMES),
         equal_layers(config, norm, positions, norms="post", attention=attention, feed_forward=network),
         pooler=pooler,
+        texts=texts,
         head=transform_head(norm, head_activation, bias=bert_bias(config) if head_bias is None else head_bias),
         d_model=config.size("hidden_size"),
         context_length=config.size_or_none("max_position_embeddings"),

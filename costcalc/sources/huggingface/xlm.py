@@ -11,10 +11,17 @@ from typing import Any
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written, layer_count
 from costcalc.sources.huggingface.encoder import BARE, MASKED, Names, layer_norm, learned, use_of, whole
+from costcalc.sources.huggingface.task_heads import ANSWERS, TEXTS, TOKENS
 
 NAMES: dict[str, Names] = {
-    "xlm": {MASKED: "XLMWithLMHeadModel", BARE: "XLMModel"},
-    "flaubert": {MASKED: "FlaubertWithLMHeadModel", BARE: "FlaubertModel"},
+    model_type: {
+        MASKED: f"{stem}WithLMHeadModel",
+        BARE: f"{stem}Model",
+        TEXTS: f"{stem}ForSequenceClassification",
+        TOKENS: f"{stem}ForTokenClassification",
+        ANSWERS: f"{stem}ForQuestionAnsweringSimple",
+    }
+    for model_type, stem in (("xlm", "XLM"), ("flaubert", "Flaubert"))
 }
 
 
@@ -37,6 +44,11 @@ def _whole(config: Config, *, norms: str) -> Written:
     if width % heads:
         what = f"`emb_dim` {width} is not a multiple of `n_heads` {heads}"
         raise config.refusal(what, "change one of the two", "emb_dim")
+    use = use_of(config, NAMES)
+    if use == TEXTS:  # one row of each text, and a matrix that makes the labels of it
+        config.expect("summary_type", "first", "last", "mean", "cls_index")
+        config.expect("summary_use_proj", True)
+        config.expect("summary_proj_to_labels", True)
     norm, positions = layer_norm(config), learned(config)
     activation = "gelu" if config.flag("gelu_activation") else "relu"
     layer = {
@@ -51,10 +63,11 @@ def _whole(config: Config, *, norms: str) -> Written:
     tables: Any = [{"name": "languages", "rows": languages, "use": "held"}] if several else []
     return whole(
         config,
-        use_of(config, NAMES),
+        use,
         {"norm": norm, "positions": positions, "final_norm": False, "layers": [layer]},
         is_decoder=config.flag("causal"),
         head={"bias": True},
+        reads_first=True,
         d_model=width,
         context_length=positions["length"],
         embedding={"norm": norm, "tables": tables},

@@ -287,10 +287,10 @@ def test_a_class_that_is_an_encoder_only(refusal, model_type):
 @pytest.mark.parametrize(
     ("model_type", "name"),
     [
-        ("bert", "BertForPreTraining"), ("bert", "BertForSequenceClassification"), ("bert", "RobertaModel"),
-        ("electra", "ElectraForPreTraining"), ("roberta", "RobertaForSequenceClassification"),
-        ("albert", "AlbertForPreTraining"), ("modernbert", "ModernBertForTokenClassification"),
-        ("distilbert", "DistilBertForQuestionAnswering"), ("xlm-roberta", "XLMRobertaForTokenClassification"),
+        ("bert", "BertForPreTraining"), ("bert", "BertForNextSentencePrediction"), ("bert", "RobertaModel"),
+        ("electra", "ElectraForMultipleChoice"), ("roberta", "RobertaForMultipleChoice"),
+        ("albert", "AlbertForPreTraining"), ("modernbert", "ModernBertForMultipleChoice"),
+        ("eurobert", "EuroBertForQuestionAnswering"), ("bert-generation", "BertGenerationModel"),
     ],
 )  # fmt: skip
 def test_a_class_with_another_head_is_refused(refusal, model_type, name):
