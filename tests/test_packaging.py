@@ -17,7 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 DEPENDENCIES = {"typer": "typer", "rich": "rich", "pydantic": "pydantic", "pyyaml": "yaml", "numpy": "numpy"}
 """What is declared, and what it is called where it is imported."""
-EXTRAS = {"checkpoints": {"gguf": "gguf", "safetensors": "safetensors"}}
+EXTRAS = {
+    "checkpoints": {"gguf": "gguf", "safetensors": "safetensors"},
+    "hub": {"huggingface-hub": "huggingface_hub"},
+}
 """The same of each extra that a user may ask for."""
 
 

@@ -22,7 +22,19 @@ from costcalc.cli.models import (
     one_or_many,
     with_note,
 )
-from costcalc.cli.options import Counting, Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
+from costcalc.cli.options import (
+    Counting,
+    Debug,
+    Dtype,
+    Explain,
+    Format,
+    Json,
+    MemoryTokens,
+    Models,
+    Output,
+    ReadAs,
+    Version,
+)
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError
 from costcalc.report import Quantity, Ratio, Report, Row, Table
@@ -72,6 +84,7 @@ def run(
     counting: Counting = "attended",
     dtype: Dtype = "bf16",
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -84,7 +97,7 @@ def run(
     """
     del version, debug
     dtype, lengths = canonical_dtype(dtype), parsed_contexts(contexts)
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     found = [
         _quadratic(model, lengths, memory, counting, dtype)
         for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True)

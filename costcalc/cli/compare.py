@@ -20,7 +20,7 @@ from costcalc.cli.models import (
     not_counted,
     with_note,
 )
-from costcalc.cli.options import Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
+from costcalc.cli.options import Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, ReadAs, Version
 from costcalc.dtypes import canonical_dtype
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.report import Quantity, Report, Table, side_by_side
@@ -75,6 +75,7 @@ def run(
     memory_tokens: MemoryTokens = None,
     dtype: Dtype = "bf16",
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -93,7 +94,7 @@ def run(
         hint = f"name two or more, such as costcalc compare {' '.join(meant)}"
         raise CostcalcError("one model has nothing to be compared with", hint=hint)
     dtype = canonical_dtype(dtype)
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     names = column_names(loaded)
     first = 0 if baseline is None else _index_of(baseline, names, models)
     tokens, why = _common_context(loaded) if context is None else (parse_length(context, name="--context"), "")

@@ -12,7 +12,7 @@ from costcalc.calculators.figure import Figure
 from costcalc.calculators.parameters import Parameters, parameters
 from costcalc.cli.emit import emit
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, not_counted, one_or_many, with_note
-from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, Version
+from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, ReadAs, Version
 from costcalc.report import Cell, Measure, Quantity, Ratio, Report, Row, Table, side_by_side
 from costcalc.units import human, parse_length, several
 
@@ -40,6 +40,7 @@ def run(
     models: Models,
     batch: Tokens = "1",
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -53,7 +54,7 @@ def run(
     """
     del version, debug
     tokens = parse_length(batch, name="--batch")
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     names = column_names(loaded)
     found = [Found(model, tokens, parameters(model.inventory), experts(model.inventory, tokens)) for model in loaded]
     if explain:

@@ -33,6 +33,7 @@ from costcalc.cli.options import (
     Output,
     PastTokens,
     Pool,
+    ReadAs,
     Reserve,
     SeqLen,
     Version,
@@ -124,6 +125,7 @@ def run(
     pool: Pool = None,
     block_size: BlockSize = "16",
     window_slots: WindowSlots = "0",
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -135,7 +137,7 @@ def run(
     --dtype is the cache's. Numbers of `fits` need --memory, --blocks or --pool, as there.
     """
     del version, debug
-    [loaded] = load_all([model])
+    [loaded] = load_all([model], read_as)
     held_in = None if memory is None else parse_bytes(memory, name="--memory")
     sequences = parse_length(batch, name="--batch")
     known = of_weights(loaded, weight_format(weights), held_in, batch=sequences)

@@ -38,6 +38,7 @@ from costcalc.cli.options import (
     Models,
     Output,
     Pool,
+    ReadAs,
     Reserve,
     Version,
     Weights,
@@ -70,6 +71,7 @@ def run(
     block_size: BlockSize = "16",
     window_slots: WindowSlots = "0",
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -85,7 +87,7 @@ def run(
     if memory is None and question.weights != weight_format("bf16"):
         given = "--blocks" if pool is None else "--pool"
         raise CostcalcError(f"--weights has no part in {given}", hint=BLOCKS_ARE_LEFT)
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     found = [
         fit_of(model, context_or_own(model, context), tokens, question)
         for model, tokens in zip(loaded, memory_for(loaded, memory_tokens), strict=True)

@@ -36,6 +36,7 @@ from costcalc.cli.options import (
     Models,
     Output,
     PastTokens,
+    ReadAs,
     SeqLen,
     Version,
 )
@@ -77,6 +78,7 @@ def run(
     logits: Logits = "all",
     latent: Latent = None,
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -91,7 +93,7 @@ def run(
     """
     del version, debug
     sequences, past = parse_length(batch, name="--batch"), parse_length(past_tokens, name="--past-tokens", least=0)
-    found, loaded = [], load_all(models)
+    found, loaded = [], load_all(models, read_as)
     for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True):
         lengths = (sequences, new_tokens(model, seq_len), past, memory)
         workload = Workload(*lengths, counting=counting, logits=logits, latent=latent)

@@ -32,6 +32,7 @@ from costcalc.cli.options import (
     Models,
     NoWindows,
     Output,
+    ReadAs,
     Version,
 )
 from costcalc.cli.recurrent import cache_rows, states_note
@@ -80,6 +81,7 @@ def run(
     no_windows: NoWindows = False,
     decompressed: Decompressed = False,
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -94,7 +96,7 @@ def run(
     """
     del version, debug
     dtype, sequences = canonical_dtype(dtype), parse_length(batch, name="--batch")
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     memories = memory_for(loaded, memory_tokens)
     check_holding(loaded, no_windows=no_windows, decompressed=decompressed)
     found = []

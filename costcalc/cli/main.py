@@ -37,10 +37,14 @@ COMMANDS = {
     "fits": "How many conversations fit into a memory: a ledger that may go negative; exit code 1 if none does.",
     "explain": "Any number of any report: its formula, the numbers put in, each term, the source.",
     "verify": "Run each layer in full width in NumPy and compare, path by path, with what is counted.",
+    "import": "A config.json as YAML: the same architecture, every number equal, to change and compare.",
+    "models": "The model types of config.json that are read, how exactly, and those that are refused and why.",
     "presets": "The bundled models: name, aliases, parameters, context, source.",
     "schema": "JSON Schema of a YAML file, for editors; --format table lists the keys for people.",
 }
-"""Each command, a module of that name here, and the first sentence of its help: the root page imports none of them."""
+"""Each command, mostly a module of that name here, and the first sentence of its help: the root page imports none."""
+MODULES = {"import": "imported", "models": "model_types"}
+"""Modules of commands that cannot be called so: a word of the language, and what all commands read."""
 LONGEST_LINE = 500
 STOPPED = 130
 """The exit code of a command that was interrupted, by the shells' convention."""
@@ -76,7 +80,9 @@ class LazyGroup(typer.core.TyperGroup):
                 return None
             raise CostcalcError(f"no command is called {shown(cmd_name)}", hint=command_hint(cmd_name, COMMANDS))
         command = typer.Typer(add_completion=False, **PLAIN)
-        command.command(cmd_name, context_settings=SETTINGS)(import_module(f"costcalc.cli.{cmd_name}").run)
+        command.command(cmd_name, context_settings=SETTINGS)(
+            import_module(f"costcalc.cli.{MODULES.get(cmd_name, cmd_name)}").run
+        )
         return typer.main.get_command(command)
 
 
@@ -84,7 +90,8 @@ app = typer.Typer(
     cls=LazyGroup,
     context_settings=SETTINGS,
     **PLAIN,
-    epilog="MODEL is a preset or alias (8b), a path to a YAML file or config.json, or - for standard input.",
+    epilog="MODEL is a preset or alias (8b), a path to a YAML file, a config.json or its folder, "
+    "hf:OWNER/NAME, or - for standard input.",
 )
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from costcalc.architecture import Architecture
 
 
-def load_all(words: list[str]) -> list[Architecture]:
-    """The architecture of each MODEL; standard input can be read once only."""
+def load_all(words: list[str], read_as: str | None = None) -> list[Architecture]:
+    """The architecture of each MODEL; standard input can be read once only. read_as: the model type of all configs."""
     if words.count("-") > 1:
         raise CostcalcError("standard input (-) can be read once only", hint="give the other models as files")
     from costcalc.sources import load  # noqa: PLC0415 - pydantic, which a help page and a wrong option need not wait for
 
-    return [load(word) for word in words]
+    return [load(word, read_as=read_as) for word in words]
 
 
 def column_names(models: list[Architecture]) -> list[str]:

@@ -42,10 +42,15 @@ Models = Annotated[
     list[str],
     typer.Argument(
         metavar="MODEL",
-        help="A preset or alias (8b), a YAML file or config.json (a path has a / or a .), or - for standard input.",
+        help="A preset or alias (8b), a YAML file, a config.json or its folder (a path has a / or a .), "
+        "hf:OWNER/NAME, or - for standard input.",
         autocompletion=complete_model,
         show_default=False,
     ),
+]
+ReadAs = Annotated[
+    str | None,
+    typer.Option("--as", metavar="TYPE", help="Read a config.json as this model type, whatever it says; names say so."),
 ]
 Format = Annotated[
     str | None,

@@ -11,7 +11,7 @@ from costcalc.calculators.parameters import Parameters, layer_parameters, parame
 from costcalc.cli.emit import emit
 from costcalc.cli.layers import parse_layers
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, not_counted, one_or_many, with_note
-from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, Version
+from costcalc.cli.options import Debug, Explain, Format, Json, Models, Output, ReadAs, Version
 from costcalc.cli.parts import parts
 from costcalc.cli.stored import checkpoints_among, refuse_mixed, stored_report
 from costcalc.errors import CostcalcError, nearest, shown
@@ -47,6 +47,7 @@ def run(
     by: By = "component",
     train_layers: TrainLayers = None,
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -65,7 +66,7 @@ def run(
         refuse_mixed(models, checkpoints, by=by, others=others)
         emit(stored_report(models, by=by), form=form, as_json=as_json, output=output)
         return
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     trained = [None if train_layers is None else _chosen(model, train_layers) for model in loaded]
     counted = [_counted(model, layers) for model, layers in zip(loaded, trained, strict=True)]
     notes = [_trained_note(model, layers) for model, layers in zip(loaded, trained, strict=True)]

@@ -28,7 +28,19 @@ from costcalc.cli.models import (
     one_or_many,
     with_note,
 )
-from costcalc.cli.options import Context, Debug, Dtype, Explain, Format, Json, MemoryTokens, Models, Output, Version
+from costcalc.cli.options import (
+    Context,
+    Debug,
+    Dtype,
+    Explain,
+    Format,
+    Json,
+    MemoryTokens,
+    Models,
+    Output,
+    ReadAs,
+    Version,
+)
 from costcalc.cli.params import published_note, totals
 from costcalc.cli.recurrent import scan_data, scans_note
 from costcalc.dtypes import canonical_dtype
@@ -74,6 +86,7 @@ def run(
     memory_tokens: MemoryTokens = None,
     dtype: Dtype = "bf16",
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -83,7 +96,7 @@ def run(
     """One page: what the model is, its parameters, FLOPs per token, attention share, KV cache, and what was derived."""
     del version, debug
     dtype = canonical_dtype(dtype)
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     memories = memory_for(loaded, memory_tokens)
     pages = [_page(model, context, memory, dtype) for model, memory in zip(loaded, memories, strict=True)]
     names = column_names([page.model for page in pages])

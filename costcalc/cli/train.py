@@ -29,6 +29,7 @@ from costcalc.cli.options import (
     MemoryTokens,
     Models,
     Output,
+    ReadAs,
     SeqLen,
     TrainTokens,
     Version,
@@ -72,6 +73,7 @@ def run(
     seq_len: SeqLen = None,
     memory_tokens: MemoryTokens = None,
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -85,7 +87,7 @@ def run(
     """
     del version, debug
     count = parse_count(tokens, name="--tokens")
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     found = [
         _training(model, count, new_tokens(model, seq_len), memory)
         for model, memory in zip(loaded, memory_for(loaded, memory_tokens), strict=True)

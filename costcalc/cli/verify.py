@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from costcalc.cli.emit import checked, emit
 from costcalc.cli.models import column_names, header, load_all, one_or_many
-from costcalc.cli.options import Debug, Format, Json, Models, Output, Version
+from costcalc.cli.options import Debug, Format, Json, Models, Output, ReadAs, Version
 from costcalc.cli.tell import tell
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
 from costcalc.units import human, ranges, several
@@ -29,6 +29,7 @@ UNITS = {"cached elements": "elements", **dict.fromkeys(BESIDE, "parameters")}
 
 def run(
     models: Models,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -42,7 +43,7 @@ def run(
     """
     del version, debug
     checked(form, as_json, output)
-    results = _verified(load_all(models))
+    results = _verified(load_all(models, read_as))
     report = Report(
         title="; ".join(_answer(model, result) for model, result in results),
         tables=tuple(

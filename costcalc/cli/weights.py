@@ -10,7 +10,7 @@ from costcalc.calculators.figure import Figure, given
 from costcalc.calculators.weights import WeightFormat, bits_format, vector_parameters, weight_formats, weight_sizes
 from costcalc.cli.emit import emit
 from costcalc.cli.models import column_names, explain_numbers, header, load_all, not_counted, one_or_many, with_note
-from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, Output, Version
+from costcalc.cli.options import Debug, Explain, Format, Json, Memory, Models, Output, ReadAs, Version
 from costcalc.expression import symbol
 from costcalc.report import Cell, Measure, Quantity, Report, Row, Table
 from costcalc.units import gigabytes, human, parse_bytes
@@ -30,6 +30,7 @@ def run(
     bits: Bits = None,
     memory: Memory = None,
     explain: Explain = False,
+    read_as: ReadAs = None,
     form: Format = None,
     as_json: Json = False,
     output: Output = None,
@@ -44,7 +45,7 @@ def run(
     own = dict.fromkeys(bits_format(word, name="--bits") for word in bits or [])
     formats = [*own, *weight_formats()]
     space = None if memory is None else parse_bytes(memory, name="--memory")
-    loaded = load_all(models)
+    loaded = load_all(models, read_as)
     names = column_names(loaded)
     sizes = [weight_sizes(model.inventory, formats) for model in loaded]
     if explain:

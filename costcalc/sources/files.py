@@ -51,6 +51,15 @@ def is_folder(path: str) -> bool:
         return False
 
 
+def config_inside(path: str) -> str | None:
+    """The config.json of a folder; None for what is no folder, or has none."""
+    try:
+        inside = Path(path) / "config.json"
+        return str(inside) if inside.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
 def _stdin() -> bytes:
     if sys.stdin is None:
         raise CostcalcError("closed", where="standard input", hint="cat model.yaml | costcalc COMMAND -")
@@ -77,9 +86,9 @@ def _file(source: str) -> bytes:
     path = Path(source)
     try:
         if path.is_dir():
-            inside = path / "config.json"
-            hint = f"give the file: {inside}" if inside.is_file() else "give a YAML file or a config.json"
-            raise CostcalcError("a directory", where=source, hint=hint)
+            raise CostcalcError(
+                "a folder without a config.json", where=source, hint="give a YAML file, a config.json or its folder"
+            )
         if path.is_fifo():
             return _pipe(path)
         with path.open("rb") as file:

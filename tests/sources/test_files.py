@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from costcalc.errors import CostcalcError
-from costcalc.sources.files import is_file, read_text
+from costcalc.sources.files import config_inside, is_file, read_text
 
 MIB = 2**20
 
@@ -70,12 +70,14 @@ def test_a_missing_file(tmp_path):
     assert error.hint == "costcalc presets lists what is bundled"
 
 
-def test_a_directory_names_the_config_inside_it(tmp_path, write):
+def test_a_folder_is_meant_by_the_config_inside_it(tmp_path, write):
     error = _refused(str(tmp_path))
-    assert (error.what, error.where) == ("a directory", str(tmp_path))
-    assert error.hint == "give a YAML file or a config.json"
+    assert (error.what, error.where) == ("a folder without a config.json", str(tmp_path))
+    assert error.hint == "give a YAML file, a config.json or its folder"
+    assert config_inside(str(tmp_path)) is None
     inside = write("{}", "config.json")
-    assert _refused(str(tmp_path)).hint == f"give the file: {inside}"
+    assert config_inside(str(tmp_path)) == str(inside)
+    assert [config_inside(word) for word in (str(inside), "no/such", "\0")] == [None, None, None]
 
 
 def test_a_file_taken_for_a_directory(write):

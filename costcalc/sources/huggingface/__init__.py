@@ -15,23 +15,48 @@ from typing import Any
 from costcalc.architecture.written import FullForm
 from costcalc.errors import CostcalcError, nearest, shown
 from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.labels import other_class, with_head_of
 from costcalc.sources.huggingface.lineages import LINEAGES
+from costcalc.sources.huggingface.not_read import NOT_READ
 from costcalc.sources.origin import Origin
 
 USUAL = "bert, bart, gpt2, llama, mistral, qwen3 or t5"
 MOST_SAID = 8
 
 
-def read_config(data: dict[str, Any], origin: Origin) -> FullForm:
-    """The full form of the architecture that a config.json describes, or a refusal that names the key."""
+def read_config(data: dict[str, Any], origin: Origin, *, read_as: str | None = None) -> FullForm:
+    """The full form of the architecture that a config.json describes, or a refusal that names the key.
+
+    read_as: a model type to take it for, whatever it says.
+    """
     model_type = data.get("model_type")
+    if read_as is not None and read_as != model_type:
+        return _read_as(read_as, data, origin)
     if not isinstance(model_type, str) or model_type not in LINEAGES:
         raise _unknown_type(model_type, origin)
+    return _read(data, model_type, origin)
+
+
+def _read_as(model_type: str, data: dict[str, Any], origin: Origin) -> FullForm:
+    """The same keys as another type reads them, by its usual class."""
+    if model_type not in LINEAGES:
+        close = nearest(model_type, LINEAGES, count=2)
+        hint = f"did you mean {' or '.join(close)}?" if close else "costcalc models lists those that are"
+        raise CostcalcError(f"--as {shown(model_type)}: no such model type is read", hint=hint)
+    own, kept = data.get("model_type"), {key: data[key] for key in data if key not in ("architectures", "auto_map")}
+    found = _read(kept, model_type, origin)
+    what = "without a model_type" if own is None else f"of model type {shown(own)}"
+    return FullForm({**found, "source": f"{found['source']}, which a config.json {what} was read as"})
+
+
+def _read(data: dict[str, Any], model_type: str, origin: Origin) -> FullForm:
     lineage = import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}")
     config = Config(data, model_type=model_type, origin=origin)
     own_code = getattr(lineage, "CODE", {}).get(model_type, ())
-    config.model_class = _class_of(config, lineage.CLASSES[model_type], own_code)
+    config.model_class, use = _class_of(config, lineage.CLASSES[model_type], own_code)
     written: dict[str, Any] = lineage.READERS[model_type](config)
+    if use is not None:
+        written = with_head_of(use, written, config)
     config.refuse_unread()
     return FullForm(source=f"config.json of model type {model_type}{_defaults_said(config.assumed())}", **written)
 
@@ -44,15 +69,19 @@ def _defaults_said(keys: list[str]) -> str:
     return f"; class defaults for {', '.join(keys[:MOST_SAID])}{more}"
 
 
-def _class_of(config: Config, classes: tuple[str, ...], own_code: tuple[str, ...]) -> str:
-    """`architectures` picks the head among the classes that are read; where it says nothing, the usual one."""
+def _class_of(config: Config, classes: tuple[str, ...], own_code: tuple[str, ...]) -> tuple[str, str | None]:
+    """`architectures` picks the head among the classes that are read; where it says nothing, the usual one.
+
+    With it what another head is for, which stands on the usual class's layers.
+    """
     named = config.data.get("architectures")
     word = named[0] if isinstance(named, list) and len(named) == 1 else named
-    check_code(config, own_code if word in classes else None)
-    if named in (None, []):
-        return classes[0]
+    other = other_class(config.model_type, word) if isinstance(named, list) and word not in classes else None
+    check_code(config, own_code if other is not None or word in classes else None)
+    if named in (None, []) or other is not None:
+        return classes[0], other
     if isinstance(named, list) and word in classes:
-        return str(word)
+        return str(word), None
     raise config.refusal(
         f"`architectures` {shown(word)} is not read for {config.model_type}: its head may differ",
         f'write "architectures": ["{classes[0]}"] to count the language model',
@@ -86,5 +115,7 @@ def _unknown_type(model_type: object, origin: Origin) -> CostcalcError:
         return origin.refusal("no `model_type`", f'add "model_type", such as {USUAL}', [()])
     close = nearest(str(model_type), LINEAGES, count=2)
     hint = f"nearest: {', '.join(close)}" if close else f"{len(LINEAGES)} are known, such as {USUAL}"
-    what = f"the model_type {shown(model_type)} is not read"
-    return origin.refusal(what, f"{hint}; or describe the model in YAML", [("model_type",)])
+    why = f": {NOT_READ[model_type]}" if isinstance(model_type, str) and model_type in NOT_READ else ""
+    what = f"the model_type {shown(model_type)} is not read{why}"
+    as_other = f"--as {close[0] if close else 'llama'} reads it as another family, if it is one"
+    return origin.refusal(what, f"{hint}; {as_other}; or describe the model in YAML", [("model_type",)])
