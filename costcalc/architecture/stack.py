@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Tag, WrapValidator
 
 from costcalc.architecture.altup import AltUp
 from costcalc.architecture.block import Block
@@ -16,6 +16,7 @@ from costcalc.architecture.component import Component, Flag, Rule, RuleError, Si
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.lenders import check_lenders
 from costcalc.architecture.norm import Norm
+from costcalc.architecture.once import each_once, parts_of
 from costcalc.architecture.per_layer_input import PerLayerInput
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, has_one_table
@@ -34,7 +35,7 @@ Entry = Annotated[
     Annotated[Block, Tag("block")] | Annotated["Pattern", Tag("pattern")],
     Discriminator(_entry_kind),
 ]
-Entries = tuple[Entry, ...]
+Entries = Annotated[tuple[Entry, ...], WrapValidator(each_once)]
 
 
 class Pattern(Component):
@@ -111,11 +112,15 @@ class Stack(Component):
         check_lenders(self.layers, where, d_model)
 
     def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
+        seen: set[tuple[int, ...]] = set()
         for index, entry in enumerate(entries):
             if isinstance(entry, Pattern):
                 entry.check((*where, index), d_model)
                 self._check_entries(entry.pattern, (*where, index, "pattern"), d_model)
                 continue
+            if (parts := parts_of(entry)) in seen:
+                continue
+            seen.add(parts)
             entry.check((*where, index), d_model)
             if entry.positions.added and entry.positions != self.positions:
                 message = f"{entry.positions.kind} positions are added once, below all layers"
@@ -212,7 +217,10 @@ def _order(
             own = (
                 (*at, number) if entry.share_weights else None
             )  # layers share what was written once, not what is equal
-            index = seen.setdefault((own, _identity(entry)), len(blocks))
+            parts = (own, parts_of(entry))
+            index = seen.get(parts)
+            if index is None:
+                index = seen[parts] = seen.setdefault((own, _identity(entry)), len(blocks))
             if index == len(blocks):
                 blocks.append(entry)
             order += [index] * entry.repeat
