@@ -29,7 +29,9 @@ from wrapper_cases import (
     CHANGES,
     CLASSES,
     COMMON,
+    ELSEWHERE,
     LEFT_OUT,
+    MORE,
     NOT_BUILT,
     NOT_RUN,
     ON_NUMBERS,
@@ -75,7 +77,8 @@ def of_the_text(model: Any) -> int:
     text = model.config.get_text_config()
     parts = [m for m in model.modules() if isinstance(m, transformers.PreTrainedModel) and m.config is text]
     assert parts, "no module is built from the text part"
-    parts += [head for head in (model.get_output_embeddings(), getattr(model, "lm_head", None)) if head is not None]
+    heads = (model.get_output_embeddings(), *(getattr(model, name, None) for name in ("lm_head", "projection_head")))
+    parts += [head for head in heads if head is not None]
     named = [(name, p) for part in parts for name, p in part.named_parameters()]
     return sum({id(p): p.numel() for name, p in named if not any(word in name for word in APART)}.values())
 
@@ -122,7 +125,7 @@ def cases(name: str, wrapper: Any) -> Iterator[tuple[str, Config]]:
     """The name and the config of each row of a wrapper; its other parts have one layer, where that is a key."""
     own = {"model_type": wrapper.text, **SMALL.get(wrapper.text, {**COMMON, **OWN.get(wrapper.text, {})})}
     yield "default", {"model_type": name}
-    common = {"model_type": name, **shallow(name, wrapper)}
+    common = {"model_type": name, **shallow(name, wrapper), **MORE.get(name, {})}
     yield "small", {**common, wrapper.key: own}
     for outer, inner in TIES:
         text = {key: own[key] for key in own if key != "model_type"} if inner is None else {**own, TIE: inner}
@@ -164,7 +167,7 @@ def record(only: list[str]) -> Iterator[dict[str, Any]]:
     """Every row, in a fixed order; `small` holds the whole `to_dict()`, but for the other parts."""
     known = wrappers()
     for name in (*known, *CLASSES):
-        if name in NOT_BUILT or (only and name not in only):
+        if name in NOT_BUILT | ELSEWHERE or (only and name not in only):
             continue
         named = known[name].classes[-1] if name in known else CLASSES[name]
         for case, config in cases(name, known[name]) if name in known else changes(name):

@@ -15,7 +15,10 @@ COMMON: Config = {
     "num_key_value_heads": 2,
     "pad_token_id": 0,
 }
-OPT: Config = {**COMMON, "ffn_dim": 37, "word_embed_proj_dim": 48, "max_position_embeddings": 71}
+PERSIMMON: Config = {key: value for key, value in COMMON.items() if key != "num_key_value_heads"}
+NO_NETWORK: Config = {key: value for key, value in COMMON.items() if key != "intermediate_size"}
+OPT: Config = {**PERSIMMON, "ffn_dim": 37, "word_embed_proj_dim": 48, "max_position_embeddings": 71}
+OPT.pop("intermediate_size")
 BART: Config = {
     "vocab_size": 97,
     "d_model": 42,
@@ -39,6 +42,7 @@ T5: Config = {
 }
 HYBRID: Config = {
     **COMMON,
+    "num_hidden_layers": 4,
     "head_dim": 16,
     "mamba_num_heads": 6,
     "mamba_head_dim": 10,
@@ -67,8 +71,6 @@ OWN: dict[str, Config] = {
     "qwen3": {"head_dim": 10},
     "qwen3_vl_text": {"head_dim": 10},
 }
-PERSIMMON: Config = {key: value for key, value in COMMON.items() if key != "num_key_value_heads"}
-NO_NETWORK: Config = {key: value for key, value in COMMON.items() if key != "intermediate_size"}
 LATENT: Config = {
     **COMMON,
     "num_key_value_heads": 6,
@@ -113,8 +115,20 @@ OTHER_TEXTS: dict[str, list[Config]] = {
 TIES: list[tuple[bool, bool | None]] = [(True, None), (False, False)]
 """What wrapper and text part say of the tie: those in which whoever has the word, and in whatever version, agree."""
 
+MORE: dict[str, Config] = {
+    "fun_asr_nano": {"adaptor_config": {"hidden_size": 48, "intermediate_size": 12, "num_attention_heads": 6}},
+    "nemotron_h_omni": {
+        "vision_config": {"model_type": "radio", "num_hidden_layers": 1, "video_temporal_patch_size": 2}
+    },
+    "ovis2": {"hidden_size": 48, "vocab_size": 97},
+}
+"""What a small text part asks of the keys beside it."""
+
 NOT_BUILT = {"fast_vlm", "gemma3n", "perception_lm"}
 """Their vision towers are of another library."""
+
+ELSEWHERE = {"apertus1p5", "minimax_m3_vl"}
+"""Their rows stand beside those of their text models."""
 
 NOT_RUN = {
     "blip-2",
@@ -127,10 +141,11 @@ NOT_RUN = {
     "minicpm_ocr",
     "modernvbert",
 }
+NOT_RUN |= {"gemma4", "gemma4_unified", "paligemma", "qwen2_5_vl", "qwen2_vl"}
 NOT_RUN |= {"minicpmv4_6", "minicpmv4_7", "nemo_speechlm", "nemotron_h_omni", "qwen3_5", "qwen3_5_moe"}
 """They want an image, or have states or latents, which other rows are about: their parameters alone are counted."""
 
-LEFT_OUT = {"aya_vision/default", "exaone4_5/ties=True,None", "fun_asr_nano/small"}
+LEFT_OUT = {"aya_vision/default", "exaone4_5/ties=True,None"}
 """What the library does not build."""
 
 CLASSES = {

@@ -23,7 +23,7 @@ Written = dict[str, Any]
 
 OF_OTHER_PARTS = """
     audio_token_offset image_token_offset
-    adapter_layer_norm_eps alignment_intermediate_size downsample_factor
+    _pad_token_id adapter_layer_norm_eps alignment_intermediate_size downsample_factor
     ignore_index language_model_only media_placeholder_token_id projection_hidden_size projection_layer_norm_eps
     use_unified_vision_chunk video_placeholder
     audio_soft_tokens_per_image
@@ -48,7 +48,9 @@ def read_nested(config: Config) -> Written:
     if text.model_type not in WRAPPERS:
         is_alone = config.model_class in wrapper.alone
         text.values[TIE] = tie_of(config, text, TEXT if is_alone else wrapper.ties)
+    text.note(*wrapper.drops)
     written: Written = lineage.READERS[text.model_type](text)
+    written = _with_its_head(config, written) if wrapper.sizes_head else written
     text.refuse_unread()
     config.note(*(key for key, value in config.data.items() if _repeats(value, text.values.get(key))))
     config.refuse_unread()
@@ -92,6 +94,20 @@ def _flat(config: Config, wrapper: Wrapper) -> tuple[Config, ModuleType] | None:
         return None
     config.note(*data)  # the text part's own reader refuses what it does not read
     return text, import_module(f"costcalc.sources.huggingface.{LINEAGES[wrapper.text]}")
+
+
+def _with_its_head(config: Config, written: Written) -> Written:
+    """The text model with the head that the wrapper sizes, unless it is the table: as wide, with no more rows."""
+    if config.size("hidden_size") != written["d_model"]:
+        what = f"`hidden_size` {config['hidden_size']} is not that of the text part, {written['d_model']}"
+        raise config.refusal(what, "let both say the same", "hidden_size")
+    rows, vocab_size = config.size("vocab_size"), written["vocab_size"]
+    if written["tie_embeddings"] or rows == vocab_size:
+        return written
+    if rows > vocab_size:
+        what = f"`vocab_size` {rows} is more than the text part has rows, {vocab_size}"
+        raise config.refusal(what, "let both say the same", "vocab_size")
+    return {**written, "head": {"kind": "vocabulary", "rows": rows}}
 
 
 def _is_there(value: object, wrapper: Wrapper) -> bool:

@@ -31,9 +31,10 @@ class Wrapper(NamedTuple):
     files hold the keys of the text part beside those of the others. may_lack: a part whose key is null is not there; in
     other classes it is what its own class builds by default. fills: what the class's own text part says (`defaults/`)
     holds where a written one leaves it out as well, and not only where none is written. is_fixed: the text part is of
-    the class `text` and of no other. called: other names of a text part's type. more: keys of the
-    other parts that are no fields of the class. alone: classes, after `classes`, that hold nothing but the text
-    model. ties: whose word ties the head.
+    the class `text` and of no other. called: other names of a text part's type. more: keys of the other parts that are
+    no fields of the class. alone: classes, after `classes`, that hold nothing but the text model. drops: keys of the
+    text part that are about the tokens of other parts. sizes_head: whether a head of its own has the sizes that the
+    wrapper says. ties: whose word ties the head.
     """
 
     text: str
@@ -47,6 +48,8 @@ class Wrapper(NamedTuple):
     called: Mapping[str, str] = MappingProxyType({})
     more: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
+    drops: tuple[str, ...] = ()
+    sizes_head: bool = False
     ties: str = WRAPPER
 
 
@@ -55,14 +58,21 @@ def _of(text: str, name: str, parts: Mapping[str, str] = VISION, **more: object)
     return Wrapper(text, (f"{name}ForConditionalGeneration",), parts, **more)  # type: ignore[arg-type]
 
 
+BLIP = ("use_decoder_only_language_model",)
 KIMI = ("KimiK25ForConditionalGeneration", "Kimi_K25ForConditionalGeneration")
 SPEAKERS = {"vision_config": "image tokenizer", "audio_config": "sound tokenizer"}
 OF_PATCHES = ("img_token_compression_config", "process_image_mode", "projector_hidden_size")
 SEEN = {
     "apertus1p5": _of("apertus1p5_text", "Apertus1p5", SPEAKERS),
-    "aria": _of("aria_text", "Aria", is_fixed=True, called={"aria_moe_lm": "aria_text"}),
+    "aria": _of(
+        "aria_text",
+        "Aria",
+        is_fixed=True,
+        called={"aria_moe_lm": "aria_text"},
+        more=("max_value_projector_patch_to_query_dict",),
+    ),
     "aya_vision": _of("cohere2", "AyaVision"),
-    "blip-2": _of("opt", "Blip2", QFORMER, ties=TEXT),
+    "blip-2": _of("opt", "Blip2", QFORMER, more=BLIP, ties=TEXT),
     "cohere2_vision": _of("cohere2", "Cohere2Vision"),
     "cosmos3_omni": _of("qwen3_vl_text", "Cosmos3Omni"),
     "deepseek_vl": _of("llama", "DeepseekVL"),
@@ -78,8 +88,8 @@ SEEN = {
     "hyperclovax_vision_v2": _of("hyperclovax", "HyperCLOVAXVisionV2"),
     "idefics2": _of("mistral", "Idefics2", {**VISION, "perceiver_config": "perceiver"}),
     "idefics3": _of("llama", "Idefics3"),
-    "instructblip": _of("opt", "InstructBlip", QFORMER, ties=TEXT),
-    "instructblipvideo": _of("opt", "InstructBlipVideo", QFORMER, ties=TEXT),
+    "instructblip": _of("opt", "InstructBlip", QFORMER, more=BLIP, ties=TEXT),
+    "instructblipvideo": _of("opt", "InstructBlipVideo", QFORMER, more=BLIP, ties=TEXT),
     "internvl": _of("qwen2", "InternVL"),
     "janus": _of("llama", "Janus", {**VISION, "vq_config": "image tokenizer"}),
     "kimi_k25": Wrapper("deepseek_v3", KIMI),
@@ -91,17 +101,17 @@ SEEN = {
     "llava_next": _of("llama", "LlavaNext"),
     "llava_next_video": _of("llama", "LlavaNextVideo", ties=EITHER),
     "llava_onevision": _of("qwen2", "LlavaOnevision", ties=EITHER),
-    "minicpm_ocr": _of("qwen3_5_text", "MiniCPMOcr"),
-    "minicpmv4_6": _of("qwen3_5_text", "MiniCPMV4_6"),
-    "minicpmv4_7": _of("qwen3_5_text", "MiniCPMV4_7"),
+    "minicpm_ocr": _of("qwen3_5_text", "MiniCPMOcr", more=("patch_size",)),
+    "minicpmv4_6": _of("qwen3_5_text", "MiniCPMV4_6", more=("patch_size",)),
+    "minicpmv4_7": _of("qwen3_5_text", "MiniCPMV4_7", more=("patch_size",)),
     "minimax_m3_vl": _of(
         "minimax_m3_vl_text", "MiniMaxM3Sparse", is_fixed=True, ties=EITHER, more=("image_grid_pinpoints", *OF_PATCHES)
     ),
     "mistral3": _of("mistral", "Mistral3"),
     "mllama": _of("mllama_text_model", "Mllama", alone=("MllamaForCausalLM",), is_fixed=True, ties=NEVER),
     "modernvbert": Wrapper("modernbert", ("ModernVBertForMaskedLM",)),
-    "ovis2": _of("qwen2", "Ovis2"),
-    "paligemma": _of("gemma", "PaliGemma"),
+    "ovis2": _of("qwen2", "Ovis2", sizes_head=True),
+    "paligemma": _of("gemma", "PaliGemma", drops=("num_image_tokens", "use_bidirectional_attention")),
     "perception_lm": _of("llama", "PerceptionLM"),
     "pp_chart2table": Wrapper("qwen2", ("GotOcr2ForConditionalGeneration",)),
     "qianfan_ocr": _of("qwen3", "QianfanOCR"),
