@@ -18,6 +18,7 @@ from costcalc.inventory.extents import (
     Sequences,
     Tokens,
 )
+from costcalc.inventory.handed import Handed
 from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Unstated, Weight, group_of
 from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
 from costcalc.inventory.texts import Stages
@@ -32,6 +33,7 @@ __all__ = [
     "Convolved",
     "CrossPairs",
     "Extent",
+    "Handed",
     "Inventory",
     "Logits",
     "Matmul",

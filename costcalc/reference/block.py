@@ -11,11 +11,13 @@ from costcalc.reference.affine import affine
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.augmented_residual import augmented
 from costcalc.reference.convolved import convolved_attention
+from costcalc.reference.differential import differential_attention
 from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.latent import latent
 from costcalc.reference.mixers import mixer
+from costcalc.reference.mixture_of_heads import mixture_of_heads
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import ON_SCORES
 from costcalc.reference.shared_block import shared_block
@@ -29,7 +31,13 @@ Normed = Callable[[Array, str], Array]
 Join = Callable[[Array, Array, str], Array]
 """The residual stream behind a sublayer of this name: of the stream before it, and what the sublayer gives."""
 
-ATTENTION = {"grouped_query": grouped_query, "latent": latent, "convolved": convolved_attention}
+ATTENTION = {
+    "grouped_query": grouped_query,
+    "latent": latent,
+    "convolved": convolved_attention,
+    "differential": differential_attention,
+    "mixture_of_heads": mixture_of_heads,
+}
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 
 

@@ -42,6 +42,8 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
         if fields["shared_gate"]:
             same = same * sigmoid(at.linear("shared_gate", rows, 1, bias=False))  # (B·T, D) * (B·T, 1)
         y = y + same
+    if fields["out_bias"]:
+        y = y + at.parameter("output_bias", x.shape[-1])  # (B·T, D) + (D)
     if fields["norm"]:
         y = norm(fields["norm"], y, at, "norm")  # of all together (A.X-K1)
     return y.reshape(x.shape)

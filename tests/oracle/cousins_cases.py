@@ -13,6 +13,7 @@ CLASSES = {
     "apertus1p5_text": "Apertus1p5TextForCausalLM",
     "bitnet": "BitNetForCausalLM",
     "dbrx": "DbrxForCausalLM",
+    "diffllama": "DiffLlamaForCausalLM",
     "jetmoe": "JetMoeForCausalLM",
 }
 # V=101, D=84, N=6, K=3, F=37, L=3 where a case does not say otherwise.
@@ -52,6 +53,7 @@ OWN: dict[str, Config] = {
     "apertus1p5_text": SIZES,
     "bitnet": SIZES,
     "dbrx": DBRX,
+    "diffllama": {**SIZES, "num_attention_heads": 12, "num_key_value_heads": 4, "hidden_size": 120},
     "jetmoe": JETMOE,
 }
 
@@ -80,9 +82,16 @@ CASES |= {
     ffn_config={"ffn_hidden_size":29,"moe_normalize_expert_weights":null,"ffn_act_fn":{"name":"gelu"}};
     max_position_embeddings=77 torch_dtype="bfloat16"
     """,
+    "diffllama": """
+    num_hidden_layers=1; num_hidden_layers=7 vocab_size=53; tie_word_embeddings=true; num_key_value_heads=null;
+    num_key_value_heads=2 intermediate_size=61; num_key_value_heads=12; head_dim=14; head_dim=null; hidden_size=125;
+    attention_bias=true lambda_std_dev=0.2; num_attention_heads=4 num_key_value_heads=2 torch_dtype="bfloat16";
+    rope_theta=1e6 hidden_act="gelu"; rope_scaling={"rope_type":"linear","factor":2.0} mlp_bias=true
+    """,
     "jetmoe": """
     num_hidden_layers=1; num_hidden_layers=5 vocab_size=53; tie_word_embeddings=false; num_key_value_heads=1;
-    kv_channels=14 intermediate_size=61; head_dim=6; num_local_experts=7 num_experts_per_tok=3; num_experts_per_tok=1;
+    kv_channels=14 intermediate_size=61; -kv_channels head_dim=6; num_local_experts=7 num_experts_per_tok=3;
+    num_experts_per_tok=1;
     num_local_experts=1 num_experts_per_tok=1; activation_function="gelu" rope_theta=5e5; num_experts_per_tok=5;
     num_attention_heads=4; hidden_size=85
     """,
@@ -93,6 +102,9 @@ REFUSED = {
     "dbrx": """
     tie_word_embeddings=true; attn_config=null; attn_config={"kv_n_heads":4,"rope_theta":1e4}; n_heads=12;
     ffn_config={"ffn_act_fn":{"name":"new"}}
+    """,
+    "diffllama": """
+    num_key_value_heads=3; num_key_value_heads=8; attention_dropout=0.1; head_dim=7; num_attention_heads=9
     """,
     "jetmoe": "num_experts_per_tok=6; kv_channels=7; num_key_value_heads=null",
     "bitnet": "num_key_value_heads=4; head_dim=20; hidden_size=85; hidden_size=90; head_dim=null",

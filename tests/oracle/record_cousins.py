@@ -102,6 +102,9 @@ def write_defaults() -> None:
         cls = transformers.CONFIG_MAPPING[model_type]
         data = {field.name: field.default for field in dataclasses.fields(cls) if field.name in cls.__annotations__}
         pairs = [(new, old) if old in data else (old, new) for old, new in (cls.attribute_map or {}).items()]
+        if model_type == "dbrx":  # its importer calls sizes as all others do
+            pairs = [(old, new) for new, old in cls.attribute_map.items()]
+            data = {dict(pairs).get(key, key): value for key, value in data.items()}
         if pairs:
             data["_aliases"] = dict(pairs)
         data["_provenance"] = f"transformers {transformers.__version__} {cls.__name__} field defaults"

@@ -299,6 +299,27 @@ def attention_cases():
         yield f"{norms}, scaled", small(layer={"residual_scale": 0.3, "norms": norms})
 
 
+DIFFERENTIAL = {"kind": "differential", "heads": 12, "kv_heads": 4, "head_dim": 6}
+OF_HEADS = {"kind": "mixture_of_heads", "heads": 6, "kv_heads": 3, "head_dim": 4, "experts": 7}
+
+
+def other_attention_cases():
+    """(name, written form) of differential attention, of mixtures of heads, and of a bias beside experts."""
+    for bias, norm in product((False, True), NORMS):
+        yield f"differential {bias} {norm}", latent({**DIFFERENTIAL, "bias": bias, "norm": NORMS[norm]})
+    for bias in (False, True):
+        yield f"mixture of heads {bias}", latent({**OF_HEADS, "out_bias": bias})
+        yield f"experts, bias {bias}", mixed(out_bias=bias, norm="rmsnorm")
+    for name, some in (("differential", DIFFERENTIAL), ("mixture of heads", OF_HEADS)):
+        for window in (1, 5, 11, 13, 1009):
+            yield f"{name}, window {window}", latent({**some, "window": window, "scale": 0.3})
+        for kind in ("none", "alibi", "relative", "sinusoidal"):
+            yield f"{name} {kind}", latent(some, positions=kind)
+        block = {"repeat": 2, "attention": some, "feed_forward": {"d_ff": 37}}
+        yield f"{name} of an encoder", {**encoder(), "encoder": {"layers": [block]}}
+        yield f"{name}, further", latent(CORE, multi_token={"layer": {"attention": some}})
+
+
 def inside_cases():
     """(name, written form) of numbers and norms inside of an attention or a network, and of a head of fewer rows."""
     for norm in NORMS:
@@ -582,6 +603,7 @@ def cases():
     yield from asking_cases()
     yield from attention_cases()
     yield from inside_cases()
+    yield from other_attention_cases()
     yield from latent_cases()
     yield from mixture_cases()
     yield from further_cases()
@@ -991,6 +1013,8 @@ ALL = {
     "EachHeadNorm": ("each_head layer", r".*\.[qk]_norm(_bias)?", True),
     "Latent": ("latent 17 True rope", r"decoder\.layers\.\d\.attention\..*", True),
     "Convolved": ("convolved 2 3 True", r"decoder\.layers\.\d\.attention\..*", True),
+    "Differential": ("differential True rms", r"decoder\.layers\.\d\.attention\..*", True),
+    "MixtureOfHeads": ("mixture of heads True", r"decoder\.layers\.\d\.attention\..*", True),
     "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
     **{
         owner: (f"mixer {kind}", r"decoder\.layers\.\d\.mixer\..*", True)
@@ -1115,6 +1139,8 @@ MIXED = (*LAYER, "feed_forward")
         ("gate per head", (*LAYER, "attention"), "gate_activation", "activation"),
         ("latent 17 True rope", (*LAYER, "positions"), "kind", "positions"),
         ("latent rms", (*LAYER, "attention", "norm"), "kind", "norm"),
+        ("differential True rms", (*LAYER, "positions"), "kind", "positions"),
+        ("mixture of heads True", (*LAYER, "positions"), "kind", "positions"),
         ("experts gated True", (*MIXED, "expert"), "kind", "expert"),
         ("experts gated True, shared True", (*MIXED, "shared"), "kind", "shared expert"),
         ("experts gated True", (*MIXED, "router"), "scores", "scores of a router"),

@@ -20,6 +20,7 @@ OF_GATED = ["limit", "up_shift", "sparsity", "inner_norm", "out_bias"]
 MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
 ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "groups_per_token", "weigh"]
 ROUTER += ["reads", "norm", "input_scale", "expert_scale", "network", "skips"]
+OTHERS = ["convolved", "differential", "mixture_of_heads"]
 LATENT = {"multi_token": {"layer": {"attention": {"kind": "latent"}}}}
 OF_LATENT = ["kind", "heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim", "bias", "out_bias", "norm"]
 OF_LATENT += ["scale", "softcap", "output_gate", "gate_activation"]
@@ -70,8 +71,8 @@ def test_known_keys(where, data, keys):
 def test_kinds_with_a_key():
     layer = ("decoder", "layers", 0)
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
-    assert kinds_with("window", (*layer, "attention")) == ["grouped_query", "convolved"]
-    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", "convolved"]
+    assert kinds_with("window", (*layer, "attention")) == ["grouped_query", *OTHERS]
+    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS]
     assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
     assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 
@@ -85,7 +86,7 @@ def test_kinds_with_a_key():
             ["none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative"],
         ),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", "convolved"]),
+        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *OTHERS]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),
         (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),

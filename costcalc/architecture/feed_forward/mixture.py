@@ -92,6 +92,7 @@ class Mixture(Component):
     (A.X-K1). dispatch: "all" where the class multiplies every token with every expert, and those not chosen with zeros
     (`Llama4TextExperts`): that counts under counting="rectangle", what kernels are handed. latent_dim: routed experts
     work on so many numbers, between two products of their own (Nemotron-3); latent_bias: on those two.
+    out_bias: D numbers that are added to the sum of all (JetMoE).
     """
 
     kind: Literal["mixture"] = "mixture"
@@ -105,6 +106,7 @@ class Mixture(Component):
     dispatch: Literal["chosen", "all"] = "chosen"
     latent_dim: Size | None = None
     latent_bias: Flag = False
+    out_bias: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A token uses no more experts than there are, and its groups hold them."""
@@ -165,5 +167,7 @@ class Mixture(Component):
             yield from self.shared.records(at.under("shared"), d_model, stream)
         if self.shared_gate:
             yield from at.linear("shared_gate", stream.rows, {"D": d_model}, {"one": 1}, bias=False)
+        if self.out_bias:
+            yield at.weight("output_bias", {"D": d_model})
         if self.norm is not None:
             yield from self.norm.records(at, "norm", {"D": d_model})
