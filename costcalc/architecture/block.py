@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 
 from costcalc.architecture.affine import affine_records
-from costcalc.architecture.attention import Attention, Convolved, GroupedQuery, Latent
+from costcalc.architecture.attention import Attention, Compressed, Convolved, GroupedQuery, Latent
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.feed_forward import FeedForward, Mixture, RWKVChannel
@@ -25,10 +25,10 @@ SUBLAYERS = ("attention", "mixer", "cross_attention", "feed_forward")
 
 
 def is_recurrent(block: Block) -> bool:
-    """Whether something of this layer goes on from token to token, other than keys and values."""
+    """Whether something of this layer goes on from token to token, or waits for later ones, beside keys and values."""
     mixers = [each for each in (block.mixer, block.mixer_beside) if each is not None]
     mixes = any(not isinstance(each, Fourier) for each in mixers)
-    return mixes or isinstance(block.feed_forward, RWKVChannel) or isinstance(block.attention, Convolved)
+    return mixes or isinstance(block.feed_forward, RWKVChannel) or isinstance(block.attention, Convolved | Compressed)
 
 
 class Block(Component):

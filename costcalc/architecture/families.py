@@ -68,7 +68,7 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         not any(is_recurrent(group.block) for group in arch.groups if group.path.partition(".")[0] == "encoder"),
         "a recurrence looks back only: it is for a decoder",
         ("encoder", "layers"),
-        "leave mixers, channel mixing and convolved attention out of it",
+        "leave mixers, channel mixing, convolved and compressed attention out of it",
     )
     yield (
         not any(_looks_both_ways(group.block) for group in arch.groups if group.path.partition(".")[0] == "decoder"),
@@ -76,7 +76,7 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("decoder", "layers"),
         "write them in `encoder:`",
     )
-    for key in ("altup", "per_layer_input") if arch.encoder is not None else ():
+    for key in ("altup", "hyper_connections", "per_layer_input") if arch.encoder is not None else ():
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
     yield (

@@ -14,6 +14,7 @@ from costcalc.architecture.altup import AltUp
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
 from costcalc.architecture.embedding import Embedding
+from costcalc.architecture.hyper_connections import HyperConnections
 from costcalc.architecture.lenders import check_lenders
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.once import each_once, parts_of
@@ -62,7 +63,8 @@ class Stack(Component):
     """Layers, and the norm on top of them (there by default, except with norms: post).
 
     altup: the residual stream is several states (Gemma-3n). per_layer_input: each layer adds something of its own
-    embedding of each token (Gemma-3n, Gemma-4). Either is in all layers.
+    embedding of each token (Gemma-3n, Gemma-4). hyper_connections: the residual stream has several parts, which each
+    sublayer mixes (DeepSeek-V4). All of these are in all layers.
 
     d_model, embedding: of an encoder beside a decoder, where they are not the model's (`EncoderDecoderModel`, T5Gemma).
     output_projection: what it gives goes through a matrix with a bias to the decoder's d_model (`EncoderDecoderModel`).
@@ -72,6 +74,7 @@ class Stack(Component):
     positions: Positions = NoPositions()
     final_norm: Flag | None = None
     altup: AltUp | None = None
+    hyper_connections: HyperConnections | None = None
     per_layer_input: PerLayerInput | None = None
     d_model: Size | None = None
     embedding: Embedding | None = None
@@ -97,6 +100,12 @@ class Stack(Component):
         """A bound on the layers, since layouts list every one."""
         yield len(self.layers) > 0, "there are no layers"
         yield self.depth <= MOST_LAYERS, TOO_DEEP
+        others = (self.altup, self.per_layer_input)
+        yield (
+            self.hyper_connections is None or others == (None, None),
+            "`hyper_connections` go without `altup` and `per_layer_input`",
+            "take one of them out",
+        )
 
     def check(self, where: Where, d_model: int) -> None:
         """The rules of the stack, then those of every entry."""
@@ -122,6 +131,8 @@ class Stack(Component):
                 continue
             seen.add(parts)
             entry.check((*where, index), d_model)
+            if self.hyper_connections is not None:
+                self.hyper_connections.check_block(entry, (*where, index))
             if entry.positions.added and entry.positions != self.positions:
                 message = f"{entry.positions.kind} positions are added once, below all layers"
                 raise RuleError(message, (*where, index, "positions"), "write them on the stack, not on a layer")
@@ -181,6 +192,8 @@ class Stack(Component):
             yield from self._layer_records(group, d_model, stream)
         if self.altup is not None:
             yield from self.altup.above(at, d_model, stream)
+        if self.hyper_connections is not None:
+            yield from self.hyper_connections.above(at, d_model, stream)
         if self.has_final_norm:
             yield from self.norm.records(at, "final_norm", {"D": d_model})
 
@@ -189,6 +202,8 @@ class Stack(Component):
         at, block = At(group.path, group.times, group.block.share_weights), group.block
         if self.altup is not None:
             yield from self.altup.layer_records(at, d_model, stream, block.norm)
+        if self.hyper_connections is not None:
+            yield from self.hyper_connections.layer_records(at, d_model, stream, block)
         yield from block.records(at, d_model, stream)
         if self.per_layer_input is not None:
             yield from self.per_layer_input.layer_records(at, d_model, stream, block.norm)

@@ -25,6 +25,8 @@ def described(model: Architecture) -> dict[str, Cell]:
         )
         if stack.altup is not None:
             rows[f"{before}residual stream"] = stack.altup.summary()
+        if stack.hyper_connections is not None:
+            rows[f"{before}residual stream"] = stack.hyper_connections.summary()
         if stack.per_layer_input is not None:
             rows[f"{before}per-layer inputs"] = stack.per_layer_input.summary()
         for group in groups:

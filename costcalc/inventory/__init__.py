@@ -3,6 +3,7 @@
 from costcalc.expression import smaller
 from costcalc.inventory.asked import check_asked, check_stated
 from costcalc.inventory.chosen import BlockPairs
+from costcalc.inventory.compressed import Entries, EntryPairs, Overlapping, Waiting
 from costcalc.inventory.extents import (
     Asking,
     Context,
@@ -32,6 +33,8 @@ __all__ = [
     "Context",
     "Convolved",
     "CrossPairs",
+    "Entries",
+    "EntryPairs",
     "Extent",
     "Handed",
     "Inventory",
@@ -39,6 +42,7 @@ __all__ = [
     "Matmul",
     "Memory",
     "MemoryPairs",
+    "Overlapping",
     "PagedContext",
     "PagedMemory",
     "Pairs",
@@ -48,6 +52,7 @@ __all__ = [
     "Stages",
     "Tokens",
     "Unstated",
+    "Waiting",
     "Weight",
     "WholeChunks",
     "Workload",

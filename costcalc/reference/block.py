@@ -10,6 +10,7 @@ import numpy as np
 from costcalc.reference.affine import affine
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.augmented_residual import augmented
+from costcalc.reference.compressed import compressed_attention
 from costcalc.reference.convolved import convolved_attention
 from costcalc.reference.differential import differential_attention
 from costcalc.reference.feed_forward import feed_forward, two_beside
@@ -37,6 +38,7 @@ ATTENTION = {
     "convolved": convolved_attention,
     "differential": differential_attention,
     "mixture_of_heads": mixture_of_heads,
+    "compressed": compressed_attention,
 }
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 

@@ -24,7 +24,8 @@ def feed_forward(fields: Fields, x: Array, at: Scope, *, residual: Array, sight:
     run = of_kind(FEED_FORWARD, fields["kind"], "feed-forward")
     reads = fields["router"]["reads"] if "router" in fields else "input"
     of_residual = of_kind({"input": False, "residual": True}, reads, "reading of a router")
-    more = {"sight": sight} if "router" in fields and fields["router"].get("network") else {}
+    looks = "router" in fields and any(fields["router"].get(key) for key in ("network", "table"))
+    more = {"sight": sight} if looks else {}
     return run(fields, x, at, residual=residual, **more) if of_residual else run(fields, x, at, **more)
 
 

@@ -7,18 +7,20 @@ import numpy as np
 from costcalc.reference.altup import updated
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.block import block
+from costcalc.reference.hyper_connections import connected
 from costcalc.reference.per_layer_input import per_layer_input
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
 
-ALONE: Fields = {"altup": None, "per_layer_input": None}
+ALONE: Fields = {"altup": None, "per_layer_input": None, "hyper_connections": None}
 """What a layer outside of a stack has around it."""
 
 
 def layer(
     fields: Fields, x: Array, at: Scope, *, sight: Sight, around: Fields = ALONE, own: Array | None = None
 ) -> Array:
-    """The residual stream behind a layer. x: (B, T, D) -> (B, T, D); with AltUp (A, B, T, D) -> (A, B, T, D).
+    """The residual stream behind a layer. x: (B, T, D) -> (B, T, D); with AltUp or hyper-connections
+    (A, B, T, D) -> (A, B, T, D).
 
     around: the stack. own: (B, T, W), what this layer has of each token where the stack has per-layer inputs. They are
     added to the stream, or with AltUp to all states but the first (`Gemma3nTextDecoderLayer`).
@@ -27,6 +29,8 @@ def layer(
     def sublayers(y: Array) -> Array:
         return block(fields, y, at, sight=sight)
 
+    if around.get("hyper_connections"):
+        return connected(around["hyper_connections"], fields, x, at, sight=sight)  # (A, B, T, D)
     read, states = x, x
     if around["altup"]:
         states, read = updated(around["altup"], x, at.under("altup"), norm_of=fields["norm"], sublayers=sublayers)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from costcalc.reference.activations import sigmoid
+from costcalc.reference.activations import sigmoid, softplus
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.networks import NETWORKS
@@ -29,7 +29,7 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
     read = rows if residual is None else residual.reshape(rows.shape)  # (B·T, D)
     if fields["router"]["network"]:
         read = through_network(fields["router"]["network"], read, at, sight or Sight())  # (B·T, R)
-    weights, chosen = routed(fields, read, at)  # (B·T, X) each
+    weights, chosen = routed(fields, read, at, tokens=None if sight is None else sight.tokens)  # (B·T, X) each
     inside, bias = rows, fields["latent_bias"]  # (B·T, D)
     if fields["latent_dim"]:
         inside = at.linear("latent_down", rows, fields["latent_dim"], bias=bias)  # (B·T, D) x (D, R)
@@ -79,12 +79,13 @@ def logits_themselves(logits: Array) -> Array:
 SCORES: dict[str, Callable[[Array], Array]] = {
     "softmax": softmax_of_all,
     "sigmoid": sigmoid,  # DeepSeek-V3, arXiv 2412.19437, equation 15
+    "sqrt_softplus": lambda logits: np.sqrt(softplus(logits)),  # DeepSeek-V4
     "softmax_of_chosen": logits_themselves,
 }
 
 
-def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
-    """The X experts of each row, and the weight of each. rows: (B·T, D) -> (B·T, X) twice.
+def routed(fields: Fields, rows: Array, at: Scope, *, tokens: Array | None = None) -> tuple[Array, Array]:
+    """The X experts of each row, and the weight of each. rows: (B·T, D) -> (B·T, X) twice. tokens: (B, T).
 
     A correction is added to the scores for the choice alone: it balances loads and weighs nothing (DeepSeek-V3, arXiv
     2412.19437, equation 16). Choices beyond the experts are none: a token is then sent to the first one with a weight
@@ -101,6 +102,8 @@ def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
     if how["groups"] > 1:
         liked = of_best_groups(how, liked)  # (B·T, E)
     chosen = largest(liked, fields["experts_per_token"])  # (B·T, X)
+    if how["table"]:
+        chosen = looked_up(fields, at, tokens)  # (B·T, X)
     weights = np.take_along_axis(scores, chosen, axis=-1)  # (B·T, X)
     if how["scores"] == "softmax_of_chosen":
         weights = softmax(weights)  # (B·T, X)
@@ -111,6 +114,20 @@ def routed(fields: Fields, rows: Array, at: Scope) -> tuple[Array, Array]:
     if how["expert_scale"]:
         weights = weights * at.gain("router_expert_scale", experts)[chosen]  # (B·T, X)
     return weights * FLOAT(how["scale"]), chosen
+
+
+def looked_up(fields: Fields, at: Scope, tokens: Array | None) -> Array:
+    """The experts that stand in each token's row of a table (arXiv 2106.04426). (B, T) -> (B·T, X).
+
+    Of a table of no whole numbers, such as an arena's, the ten-thousandths are taken.
+    """
+    if tokens is None:
+        raise ValueError(f"{at.path} looks tokens up, and none are given")
+    table = at.table("router_table", fields["router"]["table"], fields["experts_per_token"], role="buffer")
+    rows = table.rows(tokens.reshape(-1))  # (B·T, X)
+    whole = rows if np.array_equal(rows, np.floor(rows)) else np.floor(np.abs(rows) * 10_000)
+    chosen: Array = whole.astype(int) % fields["experts"]
+    return chosen
 
 
 def read_by_router(how: Fields, rows: Array, at: Scope) -> Array:

@@ -27,7 +27,8 @@ class Sight:
     in later ones. asks: whether there are any such tokens, now or kept. table: the one table of relative positions.
     latent: the form of latent attention, "expanded" or "absorbed"; None for expanded where a request starts, and
     absorbed later. chunked: recurrent mixers that have a chunked form run it, but for a decode step. embeddings:
-    (B, T, D), what enters the first layer, for those that join it with what they are given. layer, layers: the number
+    (B, T, D), what enters the first layer, for those that join it with what they are given. tokens: (B, T), the row
+    numbers that those were looked up by. layer, layers: the number
     of the present layer, and of all, in the stack. shared: of each layer with a shared block that held weights of its
     own so far, its fields and its path. made: by name of a layer,
     the keys and values of the latest one of that name, of all tokens that it sees, for layers that make none. carried:
@@ -43,6 +44,7 @@ class Sight:
     latent: str | None = None
     chunked: bool = False
     embeddings: Array | None = None
+    tokens: Array | None = None
     layer: int = 0
     layers: int = 1
     shared: list[tuple[Fields, str]] = field(default_factory=list)

@@ -8,6 +8,8 @@ from math import prod
 
 from costcalc.reference.altup import gathered, spread
 from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.hyper_connections import copied
+from costcalc.reference.hyper_connections import gathered as gathered_parts
 from costcalc.reference.layer import layer
 from costcalc.reference.norms import norm
 from costcalc.reference.per_layer_input import own_numbers
@@ -22,11 +24,13 @@ AltUp (A·B, T, D)."""
 
 def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, after: AfterLayer) -> Array:
     """All layers, and the norm above them. tokens: (B, T); x: (B, T, D), made of them; result: (B, T, D)."""
-    layers, sight = list(expanded(fields["layers"])), replace(sight, embeddings=x)
+    layers, sight = list(expanded(fields["layers"])), replace(sight, embeddings=x, tokens=tokens)
     own = None
     if fields["per_layer_input"]:
         how = fields["per_layer_input"]
         own = own_numbers(how, tokens, x, at, norm_of=fields["norm"], layers=len(layers))  # (B, T, L, W)
+    if fields.get("hyper_connections"):
+        x = copied(fields["hyper_connections"], x)  # (A, B, T, D)
     if fields["altup"]:
         x = spread(fields["altup"], x, at.under("altup"))  # (A, B, T, D)
     for index, (some, place) in enumerate(zip(layers, places(layers, at), strict=True)):
@@ -36,6 +40,9 @@ def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, a
         x = after(index + 1, y.reshape(prod(y.shape[:-2]), *y.shape[-2:])).reshape(y.shape)
     if fields["altup"]:
         x = gathered(fields["altup"], x, at.under("altup"))  # (B, T, D)
+    if fields.get("hyper_connections"):
+        there = at.under("hyper_connections.above")
+        x = gathered_parts(fields["hyper_connections"], x, there, eps=fields["norm"]["eps"])  # (B, T, D)
     above = fields["final_norm"]
     if above is None:  # a layer that ends in a norm needs none above it
         above = layers[-1]["norms"] != "post"

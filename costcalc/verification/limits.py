@@ -65,6 +65,7 @@ def binding(fields: Fields, workload: Workload) -> tuple[Fields, dict[int, int]]
             met = choice["block"] * choice["blocks"]
             if met >= length:
                 replaced[met] = _chosen_sooner(choice, length)
+            replaced.update(_entries_left_out(attention, length))
             for mixer in (layer["mixer"], layer["mixer_beside"]):
                 taken = (mixer or {}).get("chunk")
                 if taken is not None and taken != ends and taken >= length:
@@ -93,6 +94,16 @@ def _chosen_sooner(choice: Fields, tokens: int) -> int:
     choice["blocks"], choice["local"] = blocks, min(choice["local"], blocks)
     keys: int = choice["block"] * blocks
     return keys
+
+
+def _entries_left_out(attention: Fields, tokens: int) -> dict[int, int]:
+    """Of the entries of a text a query meets one less, where its choice would leave none out."""
+    compression = attention.get("compression") or {"choice": None}
+    choice = compression["choice"]
+    if choice is None or choice["entries"] < (made := tokens // compression["rate"]) or made < 2:
+        return {}
+    was, choice["entries"] = choice["entries"], made - 1
+    return {was: made - 1}
 
 
 def _is_loose(window: int, tokens: int, *, causal: bool) -> bool:

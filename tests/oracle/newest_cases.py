@@ -10,6 +10,7 @@ Config = dict[str, Any]
 
 CLASSES = {
     "minimax_m3_vl_text": "MiniMaxM3VLForCausalLM",
+    "deepseek_v4": "DeepseekV4ForCausalLM",
 }
 WRAPPERS = {"minimax_m3_vl": "MiniMaxM3SparseForConditionalGeneration"}
 OTHER_TYPES = {"minimax_m3": "minimax_m3_vl_text"}
@@ -38,11 +39,46 @@ SMALL: dict[str, Config] = {
         "bos_token_id": 1,
         "eos_token_id": 2,
     },
+    "deepseek_v4": {
+        "vocab_size": 97,
+        "hidden_size": 42,
+        "moe_intermediate_size": 23,
+        "num_hidden_layers": 5,
+        "num_attention_heads": 6,
+        "head_dim": 14,
+        "q_lora_rank": 17,
+        "n_routed_experts": 7,
+        "num_experts_per_tok": 3,
+        "hc_mult": 3,
+        "hc_sinkhorn_iters": 2,
+        "sliding_window": 64,
+        "o_groups": 3,
+        "o_lora_rank": 11,
+        "index_n_heads": 5,
+        "index_head_dim": 8,
+        "index_topk": 3,
+        "compress_rates": {"compressed_sparse_attention": 4, "heavily_compressed_attention": 7},
+        "partial_rotary_factor": 0.3,
+        "layer_types": "WSHSH",
+        "mlp_layer_types": "HHCCC",
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+    },
 }
 WORDS = {
     "minimax_m3_vl_text": {
         "layer_types": {"F": "full_attention", "B": "minimax_m3_sparse", "X": "linear_attention"},
         "mlp_layer_types": {"D": "dense", "S": "sparse"},
+    },
+    "deepseek_v4": {
+        "layer_types": {
+            "W": "sliding_attention",
+            "S": "compressed_sparse_attention",
+            "H": "heavily_compressed_attention",
+            "X": "full_attention",
+        },
+        "mlp_layer_types": {"H": "hash_moe", "C": "moe", "X": "dense"},
     },
 }
 """What a letter of a list of layers stands for."""
@@ -63,11 +99,34 @@ CASES = {
         layer_types=null mlp_layer_types=null num_hidden_layers=3 moe_layer_freq=[0,1,1]
         sparse_attention_config={json.dumps(OLDER, separators=(",", ":"))}
     """,
+    "deepseek_v4": """
+        num_hidden_layers=1 layer_types=W mlp_layer_types=C; num_hidden_layers=1 layer_types=S mlp_layer_types=H;
+        num_hidden_layers=1 layer_types=H mlp_layer_types=C; num_hidden_layers=3 vocab_size=53;
+        layer_types=null mlp_layer_types=null; layer_types=null mlp_layer_types=null num_hidden_layers=2;
+        layer_types=null mlp_layer_types=null num_hidden_layers=8 num_hash_layers=1 compress_rates=null;
+        layer_types=null compress_ratios=[0,4,128,4,128,0]; layer_types=null compress_ratios=[128,128,4,0,0];
+        compress_rates=null; compress_rate_csa=3 compress_rate_hca=16;
+        compress_rates={"heavily_compressed_attention":5} layer_types=HHWHH; sliding_window=8; sliding_window=2;
+        sliding_window=1000; tie_word_embeddings=true; num_attention_heads=9 o_groups=9; o_groups=4 o_lora_rank=1;
+        num_key_value_heads=3 norm_topk_prob=false; hc_mult=1; hc_mult=2 hc_sinkhorn_iters=1; mlp_bias=true;
+        index_topk=100 index_n_heads=1 index_head_dim=16; index_topk=1; q_lora_rank=5 head_dim=20;
+        n_routed_experts=3 num_experts_per_tok=1 moe_intermediate_size=61; scoring_func="sigmoid" swiglu_limit=3.0;
+        partial_rotary_factor=null qk_rope_head_dim=6; hidden_size=30 rope_theta=1e5 compress_rope_theta=2e5;
+        rope_scaling={"type":"yarn","rope_type":"yarn","factor":16,"original_max_position_embeddings":65536};
+        rope_parameters={"main":{"rope_type":"default","rope_theta":7e4,"partial_rotary_factor":0.3},"compress":{"rope_type":"default","rope_theta":9e4,"partial_rotary_factor":0.3}}
+    """,
 }
 REFUSED = {
     "minimax_m3_vl_text": """
         layer_types=FBB; layer_types=FXBB; mlp_layer_types=DS; num_key_value_heads=4; num_experts_per_tok=6;
         index_n_heads=4; head_dim=9; num_hidden_layers=0 head_dim=null
+    """,
+    "deepseek_v4": """
+        layer_types=WSH; layer_types=WSHSX; mlp_layer_types=HHC; mlp_layer_types=HHCCX; o_groups=5;
+        num_experts_per_tok=8;
+        layer_types=null compress_ratios=[0,4,128,4]; layer_types=null compress_ratios=[0,4,128,4,7]; head_dim=null;
+        compress_rates={"compressed_sparse_attention":5} layer_types=SSWSS; compress_rates={};
+        scoring_func="dense"; q_lora_rank=null
     """,
 }
 

@@ -446,6 +446,39 @@ def around_cases():
     yield "further, of states", small(altup=STATES, per_layer_input=OWN, multi_token=module)
 
 
+COMPRESSED = {
+    "kind": "compressed",
+    "heads": 6,
+    "head_dim": 5,
+    "q_rank": 17,
+    "window": 4,
+    "out_groups": 2,
+    "out_rank": 7,
+}
+CHOICE = {"heads": 3, "head_dim": 7, "entries": 2}
+
+
+def compressed_cases():
+    """(name, written form) of compressed attention, hyper-connections, and experts that are looked up (DeepSeek-V4)."""
+    rope = {"kind": "rope", "rotary_dim": 4}
+    for rate, overlap, choice in product((1, 3, 5, 13), (False, True), (None, CHOICE)):
+        some = {**COMPRESSED, "compression": {"rate": rate, "overlap": overlap, "choice": choice}}
+        yield f"entries of {rate} {overlap} {choice is not None}", latent(some, positions=rope)
+    for norm in NORMS:
+        some = {**COMPRESSED, "norm": NORMS[norm], "scale": 0.3, "compression": {"rate": 3, "choice": CHOICE}}
+        yield f"entries, {norm}", latent({**some, "window": 1009, "held_twice": norm == "layer"}, positions="none")
+    yield "a window of keys that are values", latent({**COMPRESSED, "held_twice": True}, positions="rope")
+    for streams, norm in product((1, 3), NORMS):
+        connections = {"streams": streams, "iterations": 2, "eps": 0.01}
+        yield f"{streams} parts {norm}", small(hyper_connections=connections, norm=NORMS[norm])
+        with_mixer = small(attention=None, layer={"mixer": {"kind": "short_conv"}}, hyper_connections=connections)
+        yield f"{streams} parts of a mixer {norm}", {**with_mixer, "norm": NORMS[norm]}
+    looked_up = {"table": 19, "scores": "sqrt_softplus", "scale": 1.5}
+    yield "experts that are looked up", mixed(looked_up)
+    yield "experts that are looked up, in parts", {**mixed(looked_up), "hyper_connections": {"streams": 2}}
+    yield "experts by roots of softplus", mixed({"scores": "sqrt_softplus", "correction": "buffer"})
+
+
 MIXERS = {
     "mamba1": {"d_inner": 14, "d_state": 3, "dt_rank": 5},
     "mamba2": {"heads": 6, "head_dim": 5, "d_state": 7, "groups": 3, "chunk": 4},
@@ -608,6 +641,7 @@ def cases():
     yield from mixture_cases()
     yield from further_cases()
     yield from around_cases()
+    yield from compressed_cases()
     for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
         yield f"{norms} {norm}", small(norm=NORMS[norm], layer={"norms": norms})
     for parallel, norm in product(("one_norm", "two_norms"), NORMS):
@@ -1015,6 +1049,7 @@ ALL = {
     "Convolved": ("convolved 2 3 True", r"decoder\.layers\.\d\.attention\..*", True),
     "Differential": ("differential True rms", r"decoder\.layers\.\d\.attention\..*", True),
     "MixtureOfHeads": ("mixture of heads True", r"decoder\.layers\.\d\.attention\..*", True),
+    "Compressed": ("entries of 5 True True", r"decoder\.layers\.\d\.attention\..*", True),
     "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
     **{
         owner: (f"mixer {kind}", r"decoder\.layers\.\d\.mixer\..*", True)

@@ -17,6 +17,30 @@ CLOSE = 5e-6
 """The classes themselves, in float32, are up to 8e-7 of the largest logit away from what was recorded in float64."""
 SHOWS = 1e-3
 
+OF_HYPER_CONNECTIONS = {"fn": "factors", "base": "added", "scale": "gains"}
+OWN_NAMES = {
+    "minimax_m3": [],
+    "deepseek_v4": [
+        (r"compressor\.indexer\.(scorer\.)?", "compression.choice."),
+        (r"weights_proj$", "head_weights"),
+        (r"compressor\.", "compression."),
+        (r"compression(.*)\.gate_proj$", r"compression\1.weights"),
+        (r"position_bias$", "places"),
+        (r"compression(.*)\.kv_norm$", r"compression\1.norm"),
+        (r"\.q_a_norm$", ".q_norm"),
+        (r"\.q_a_proj$", ".q_down"),
+        (r"\.q_b_proj$", ".q_up"),
+        (r"\.kv_proj$", ".kv"),
+        (r"\.o_a_proj$", ".output_down"),
+        (r"\.o_b_proj$", ".output_up"),
+        (r"\.tid2eid$", "_table"),
+        (r"\.attn_hc\.", ".hyper_connections.attention."),
+        (r"\.ffn_hc\.", ".hyper_connections.feed_forward."),
+        (r"^model\.hc_head\.hc_", "decoder.hyper_connections.above."),
+        *((rf"(hyper_connections.*)\.{theirs}$", rf"\1.{ours}") for theirs, ours in OF_HYPER_CONNECTIONS.items()),
+    ],
+}
+"""The same of one class, before those of all."""
 NAMES = [
     (r"^model\.layers\.", "decoder.layers."),
     (r"^model\.embed_tokens$", "decoder.embedding"),
@@ -26,7 +50,7 @@ NAMES = [
     (r"\.self_attn\.", ".attention."),
     (r"\.([qkv])_proj$", r".\1"),
     (r"attention\.o_proj$", "attention.output"),
-    (r"mlp\.gate$", "feed_forward.router"),
+    (r"mlp\.gate(_table)?$", r"feed_forward.router\1"),
     (r"mlp\.gate\.e_score_correction_bias$", "feed_forward.router_correction"),
     (r"\.mlp\.", ".feed_forward."),
     (r"shared_experts", "shared"),
@@ -41,7 +65,7 @@ SPLITS = {
     "one at a time": [1] * TOKENS,
     "some at a time": [2, 5, 3, 3],
 }
-MODELS = ("minimax_m3",)
+MODELS = ("minimax_m3", "deepseek_v4")
 ONE_IS_ADDED = ("minimax_m3",)
 """Classes whose norms multiply by 1 + their weights."""
 
@@ -62,17 +86,40 @@ def model(name):
 def taken_apart(theirs, values, name):
     """Our arrays, by path, of one of theirs: (inputs, outputs) of (outputs, inputs), and two of gate and up."""
     stem = theirs.removesuffix(".weight")
+    if name == "deepseek_v4":
+        values = reordered(stem, values)
     if "norm" in stem and name in ONE_IS_ADDED:
         values = values + 1
     if stem.endswith("gate_up_proj"):
-        path, halves = renamed(stem.removesuffix("gate_up_proj")), np.split(values.swapaxes(-1, -2), 2, axis=-1)
+        path, halves = renamed(stem.removesuffix("gate_up_proj"), name), np.split(values.swapaxes(-1, -2), 2, axis=-1)
         return {f"{path}{part}": half for part, half in zip(("gate", "up"), halves, strict=True)}
-    turns = values.ndim > 1 and stem not in ("model.embed_tokens", "lm_head")
-    return {renamed(stem): values.swapaxes(-1, -2) if turns else values}
+    turns = values.ndim > 1 and not stem.endswith(AS_THEY_ARE)
+    return {renamed(stem, name): values.swapaxes(-1, -2) if turns else values}
 
 
-def renamed(stem):
-    for pattern, ours in NAMES:
+def reordered(stem, values):
+    """DeepSeek-V4 turns the last numbers of a head, neighbour with neighbour; here the first are, half with half.
+
+    The numbers of a head are put in another order wherever they are made or read. The output's first matrix, whose rows
+    are of all groups, is cut into those.
+    """
+    part, head = stem.rpartition(".")[2], 6 if ".indexer." in stem else 10
+    order = [*range(head - 4, head, 2), *range(head - 3, head, 2), *range(head - 4)]
+    in_first = part in ("kv_proj", "kv_norm") or (part == "q_b_proj") or (part == "gate_proj" and "compressor" in stem)
+    if in_first:
+        return values.reshape(-1, head, *values.shape[1:])[:, order].reshape(values.shape)
+    if part == "position_bias":
+        return values.reshape(len(values), -1, head)[:, :, order].reshape(values.shape)
+    if part == "o_a_proj":  # (groups x rank, heads of a group x numbers)
+        return values.reshape(2, 7, 2, head)[..., order].reshape(2, 7, 2 * head)
+    return values.astype(np.float32)
+
+
+AS_THEY_ARE = ("model.embed_tokens", "lm_head", "position_bias", "tid2eid")
+
+
+def renamed(stem, name):
+    for pattern, ours in [*OWN_NAMES[name], *NAMES]:
         stem = re.sub(pattern, ours, stem)
     return stem
 
@@ -120,6 +167,14 @@ def test_every_recorded_parameter_is_used_and_counted(name):
         ("minimax_m3", "scale", 1.5, 1.0),
         ("minimax_m3", "rotary_dim", 4, 6),
         ("minimax_m3", "eps", 0.01, 1e-6),
+        ("deepseek_v4", "window", 4, 5),
+        ("deepseek_v4", "entries", 2, 1),
+        ("deepseek_v4", "scale", 1.5, 1.0),
+        ("deepseek_v4", "limit", 1.1, None),
+        ("deepseek_v4", "scores", "sqrt_softplus", "sigmoid"),
+        ("deepseek_v4", "iterations", 3, 1),
+        ("deepseek_v4", "rotary_dim", 4, 6),
+        ("deepseek_v4", "theta", 50.0, 30.0),
     ],
 )
 def test_another_value_of_a_field_shows(name, key, old, new):

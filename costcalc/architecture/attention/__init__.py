@@ -4,12 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
+from costcalc.architecture.attention.compressed import Compressed
 from costcalc.architecture.attention.convolved import Convolved
 from costcalc.architecture.attention.differential import Differential
 from costcalc.architecture.attention.grouped_query import GroupedQuery
 from costcalc.architecture.attention.latent import Latent
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
 
-Attention = Annotated[GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads, Field(discriminator="kind")]
+Attention = Annotated[
+    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed, Field(discriminator="kind")
+]
 
-__all__ = ["Attention", "Convolved", "Differential", "GroupedQuery", "Latent", "MixtureOfHeads"]
+__all__ = ["Attention", "Compressed", "Convolved", "Differential", "GroupedQuery", "Latent", "MixtureOfHeads"]

@@ -26,8 +26,9 @@ class Router(Component):
 
     bias: on the scores' product (gpt-oss). correction: numbers that are added to the scores for choosing alone
     (DeepSeek-V3, arXiv 2412.19437, section 2.1.2), held as a buffer or as a parameter. scores: "softmax" or "sigmoid"
-    over all experts, or softmax over the chosen alone. normalize: the chosen scores are divided by their sum. scale:
-    what they are then multiplied by. groups: experts in so many groups, of which each token uses groups_per_token.
+    over all experts, or the root of softplus (DeepSeek-V4), or softmax over the chosen alone. normalize: the chosen
+    scores are divided by their sum. scale: what they are then multiplied by. groups: experts in so many groups, of
+    which each token uses groups_per_token.
     weigh: the experts' outputs, or their inputs (Llama-4), are multiplied by the scores.
 
     reads: what the experts read, or the residual stream that comes into the layer's part, before its norm (Gemma-4).
@@ -37,11 +38,14 @@ class Router(Component):
     network: scores are made of what a small network gives, not of the input itself. skips: so many choices more that
     are no experts: a token that makes one gets nothing for it (ZAYA1). Which tokens do is not known, so costs count
     every choice as an expert's; the library too multiplies such a token with the first expert, and the result with 0.
+
+    table: the token's own row of a table of so many, as large as the vocabulary, says which experts it goes to, and the
+    scores only how much they weigh (hash routing, arXiv 2106.04426; DeepSeek-V4's first layers). It is a buffer.
     """
 
     bias: Flag = False
     correction: Annotated[Literal[False, "buffer", "frozen", "trainable"], BeforeValidator(no_number)] = False
-    scores: Literal["softmax", "sigmoid", "softmax_of_chosen"] = "softmax"
+    scores: Literal["softmax", "sigmoid", "softmax_of_chosen", "sqrt_softplus"] = "softmax"
     normalize: Flag = True
     scale: PositiveFloat = 1.0
     groups: Size = 1
@@ -53,6 +57,7 @@ class Router(Component):
     expert_scale: Flag = False
     network: RouterNetwork | None = None
     skips: Whole = 0
+    table: Size | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """No more groups are used than there are; one norm; choices that are no experts are told apart at the end."""
@@ -65,8 +70,11 @@ class Router(Component):
         plain = self.groups == 1 and self.weigh == "outputs"
         said = "`skips` go with one group of experts, and `weigh: outputs`"
         yield self.skips == 0 or plain, said, "take `skips` out, or what does not go with them"
+        free = self.groups == 1 and self.skips == 0 and not self.correction
+        said = "a `table` leaves nothing to choose: no `groups`, `skips` or `correction`"
+        yield self.table is None or free, said, "take those out, or the `table`"
 
-    def records(self, at: At, d_model: int, stream: Stream, *, experts: int) -> Iterator[Record]:
+    def records(self, at: At, d_model: int, stream: Stream, *, experts: int, chosen: int) -> Iterator[Record]:
         """D -> E, and what stands before and behind it."""
         width, of_experts = {"D": d_model}, {"E": experts}
         scores = of_experts if self.skips == 0 else {"choices": experts + self.skips}
@@ -82,6 +90,8 @@ class Router(Component):
             yield at.weight("router_correction", scores, role=self.correction)
         if self.expert_scale:
             yield at.weight("router_expert_scale", of_experts)
+        if self.table is not None:
+            yield at.weight("router_table", {"V": self.table, "X": chosen}, role="buffer", table=True)
 
 
 class Mixture(Component):
@@ -154,7 +164,7 @@ class Mixture(Component):
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> E, the experts for the rows that reach them, and the shared one for all."""
-        yield from self.router.records(at, d_model, stream, experts=self.experts)
+        yield from self.router.records(at, d_model, stream, experts=self.experts, chosen=self.experts_per_token)
         chosen, handed = self.experts_per_token, self.experts if self.dispatch == "all" else None
         there, width = at.of_experts("experts", self.experts, chosen=chosen), {"D": d_model}
         latent = {"R": self.latent_dim or d_model}

@@ -43,6 +43,7 @@ LINEAGES = {
     "deci": "by_block",
     "deepseek_v2": "deepseek",
     "deepseek_v3": "deepseek",
+    "deepseek_v4": "deepseek_v4",
     "deepseek_vl": "nested",
     "deepseek_vl_hybrid": "nested",
     "diffllama": "diffllama",

@@ -8,4 +8,14 @@ MODELS = {
         index_block_size=3 index_topk_blocks=2 index_local_blocks=1 mlp_layer_types=["dense","sparse","sparse"]
         layer_types=["full_attention","minimax_m3_sparse","minimax_m3_sparse"] routed_scaling_factor=1.5
         swiglu_limit=1.1 pad_token_id=null bos_token_id=1 eos_token_id=2 max_position_embeddings=17""",
+    "deepseek_v4": """model_type="deepseek_v4" architectures=["DeepseekV4ForCausalLM"] vocab_size=61 hidden_size=22
+        num_hidden_layers=4 num_attention_heads=4 head_dim=10 q_lora_rank=13 moe_intermediate_size=11 n_routed_experts=5
+        num_experts_per_tok=2 hc_mult=3 hc_sinkhorn_iters=3 hc_eps=0.01 rms_norm_eps=0.01 sliding_window=4 o_groups=2
+        o_lora_rank=7 index_n_heads=6 index_head_dim=6 index_topk=2 partial_rotary_factor=0.4 rope_theta=30.0
+        compress_rope_theta=50.0 routed_scaling_factor=1.5 swiglu_limit=1.1 pad_token_id=null bos_token_id=1
+        mlp_layer_types=["hash_moe","moe","moe","moe"] eos_token_id=2 max_position_embeddings=17
+        compress_rates={"compressed_sparse_attention":3,"heavily_compressed_attention":5}
+        layer_types=["SPARSE","HEAVY","sliding_attention","SPARSE"]""".replace(
+        "SPARSE", "compressed_sparse_attention"
+    ).replace("HEAVY", "heavily_compressed_attention"),
 }

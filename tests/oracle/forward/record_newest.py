@@ -13,14 +13,35 @@ import json
 import logging
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from classes import Config, answer, build, drawn, exact, held, read
+from classes import Config, Weights, answer, build, drawn, exact, held, read
 from models_newest import MODELS
 from record import apart, parsed, stepwise
 
 HERE = Path(__file__).resolve().parent
+
+
+def looked_up(config: Config, rng: np.random.Generator) -> Weights:
+    """Tables of experts by token, drawn: a model that is built from nothing has zeros there."""
+    with torch.device("meta"):
+        tables = {key: value for key, value in build(config).state_dict().items() if not value.is_floating_point()}
+    experts, rows = config.get("n_routed_experts", 1), {}
+    for key, table in tables.items():
+        draws = [rng.permutation(experts)[: table.shape[1]] for _ in range(table.shape[0])]
+        rows[key] = torch.from_numpy(np.stack(draws))
+    return rows
+
+
+def with_tables(config: Config, weights: Weights, tables: Weights) -> Any:
+    """The model, with its numbers and with its tables."""
+    model = build(config, weights)
+    for name, buffer in model.named_buffers():
+        if name in tables:
+            buffer.copy_(tables[name])
+    return model
 
 
 def record(name: str) -> None:
@@ -30,15 +51,15 @@ def record(name: str) -> None:
     inputs = read(config, rng)
     with exact():
         weights = drawn(config, rng)
-        model = build(config, weights)
+        tables = looked_up(config, rng)
+        model = with_tables(config, weights, tables)
         assert all(value.dtype == torch.float64 for value in (*model.parameters(), *held(model).values()))
         logits = answer(model, inputs)
         cached = apart(stepwise(model, inputs), logits)
-    single = apart(answer(build(config, weights), inputs), logits)
+    single = apart(answer(with_tables(config, weights, tables), inputs), logits)
     print(f"{name}: float32 {single:.1e}, stepwise {cached:.1e}")
     assert single < 1e-5 and cached < 1e-10
-    whole = {key: value for key, value in model.state_dict().items() if not value.is_floating_point()}
-    given = {"tokens": inputs["tokens"], "logits": logits, **weights, **whole}
+    given = {"tokens": inputs["tokens"], "logits": logits, **weights, **tables}
     arrays = {key: value.numpy() for key, value in given.items()}
     np.savez_compressed(HERE / f"{name}.npz", config=np.array(json.dumps(config)), **arrays)
 

@@ -14,6 +14,8 @@ import pytest
 from costcalc import CostcalcError, Workload, flops, kv_cache, load, parameters, verify
 from costcalc.architecture import Architecture
 from costcalc.architecture.written import FullForm, full_form
+from costcalc.calculators.terms import cached_term, matmul_term
+from costcalc.inventory.letters import LETTERS
 from costcalc.sources.huggingface import LINEAGES, read_config
 from costcalc.sources.huggingface.config import DEFAULTS
 from costcalc.sources.origin import Origin
@@ -53,7 +55,8 @@ def _left_out(arch: Architecture, tokens: int) -> int:
         some = group.block.attention
         if some.window is not None and tokens >= some.window:
             kv_heads, head_dim = some.sizes(arch.d_model)
-            left += 2 * kv_heads * head_dim * group.times
+            arrays = 1 if some.kind == "compressed" and not some.held_twice else 2
+            left += arrays * kv_heads * head_dim * group.times
     return left
 
 
@@ -76,8 +79,8 @@ def test_the_recording_is_whole():
     counts = dict.fromkeys(LINEAGES, 0)
     for row in MEASURED.values():
         counts[row["config"]["model_type"]] += 1
-    assert {name: count for name, count in counts.items() if count} == {"minimax_m3_vl_text": 19}
-    assert len(BROKEN) == 8
+    assert {name: count for name, count in counts.items() if count} == {"minimax_m3_vl_text": 19, "deepseek_v4": 32}
+    assert len(BROKEN) == 21
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -106,6 +109,20 @@ def test_small_ones_verify(name):
     result = verify(load(SMALL[name]["config"]))
     assert result.faults == ()
     assert result.agrees
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_formulas_come_to_what_is_counted(name):
+    inventory = load(SMALL[name]["config"]).inventory
+    for workload in (*PASSES.values(), Workload(batch=3, new_tokens=23, past_tokens=5)):
+        for matmul in inventory.matmuls:
+            if matmul.runs(workload):
+                assert matmul_term(matmul, workload).exact_value == matmul.flops(workload), matmul.path
+    context = Workload(batch=3, new_tokens=23)
+    for held in inventory.cached:
+        assert cached_term(held, context).exact_value == held.elements(context), held.path
+    letters = {letter for record in inventory.records for axis in record.axes for letter in axis.split("·")}
+    assert letters <= LETTERS.keys()
 
 
 @pytest.mark.parametrize("name", SMALL)
