@@ -132,6 +132,11 @@ def positive(a: Operand) -> Any:
     return _node("max", a, 0) if isinstance(a, Expression) else (a + abs(a)) // 2
 
 
+def exceeds(a: Operand, b: int) -> Any:
+    """1 where a is above b, and 0 elsewhere, for whole numbers, arrays and expressions."""
+    return smaller(positive(a - b), 1)
+
+
 def exact_quotient(a: Operand, b: int) -> Any:
     """The quotient where b divides a; what is given may be ints, arrays or expressions."""
     return a / b if isinstance(a, Expression) else a // b

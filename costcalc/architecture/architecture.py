@@ -18,7 +18,7 @@ from costcalc.architecture.places import At
 from costcalc.architecture.stack import Group, Stack
 from costcalc.architecture.written import full_form
 from costcalc.errors import shown
-from costcalc.inventory import Inventory, Record, Weight
+from costcalc.inventory import FirstTokens, Inventory, Record, Sequences, Weight
 from costcalc.units import PRINTED_COUNT, is_printed_count
 
 LARGEST_PUBLISHED = 10**18
@@ -143,7 +143,7 @@ class Architecture(Component):
             records += self.entities.records(At("entities"), self.d_model)
             records += self.entities.head_records(At("entity_head"), self.d_model)
         if self.pooler:
-            records += pooler_records(self.width_of("encoder"), once=self.main == "decoder")
+            records += self._pooler_records()
         if self.spare_table:
             records.append(Weight("spare_embedding", {"V": self.vocab_size, "D": self.d_model}, table=True))
         records += self.head.records(
@@ -156,6 +156,12 @@ class Architecture(Component):
         if self.multi_token is not None:
             records += self.multi_token.records(self.d_model, vocab_size=self.vocab_size)
         return Inventory(tuple(records), layout, self.not_counted)
+
+    def _pooler_records(self) -> Iterator[Record]:
+        """Of an encoder's texts, beside a decoder once; of a decoder alone the first token, in the pass that has it."""
+        if self.encoder is None:
+            return pooler_records(self.d_model, FirstTokens())
+        return pooler_records(self.width_of("encoder"), Sequences(self.main == "decoder"))
 
     def _table_of(self, stack: str) -> int | None:
         """Rows of a stack's own vocabulary table; None where it looks up the decoder's."""

@@ -199,7 +199,7 @@ class Block(Component):
             if part is None:
                 continue
             if self.parallel != "one_norm" and (name != "attention" or self.attention_norm):
-                yield from self.norm.records(at, f"{name}_norm", width)
+                yield from self._norms_before(at, name, width, stream)
             yield from part.records(at.under(name), d_model, CROSS if name == "cross_attention" else stream)
             if name == "attention" and self.mixer_beside is not None:
                 yield from self.mixer_beside.records(at.under("mixer_beside"), d_model, stream)
@@ -223,3 +223,9 @@ class Block(Component):
         if self.residual_affine:
             yield from affine_records(at, f"{name}_residual", d_model)
             yield from affine_records(at, f"{name}_output", d_model)
+
+    def _norms_before(self, at: At, name: str, width: dict[str, int], stream: Stream) -> Iterator[Record]:
+        """The norm of a sublayer; before an attention, rows beside the text have one of their own (Pegasus-X)."""
+        yield from self.norm.records(at, f"{name}_norm", width)
+        if name == "attention" and stream.text.more:
+            yield from self.norm.records(at, "global_attention_norm", width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from costcalc.architecture.attention import GroupedQuery
+from costcalc.architecture.attention import GroupedQuery, OfText
 from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import ClassifierHead, VocabularyHead
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from costcalc.architecture.architecture import Architecture
 
 DECODER_ONLY, ENCODER_ONLY, ENCODER_DECODER = "decoder-only", "encoder-only", "encoder-decoder"
-BOTH_WAYS = (Fourier,)
+BOTH_WAYS = (Fourier, OfText)
 """Kinds of attention and mixer that need the whole text at once."""
 STREAMS: dict[str, dict[str, Stream]] = {
     DECODER_ONLY: {"decoder": DECODER},
@@ -78,6 +78,8 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     )
     for key in ("altup", "hyper_connections", "per_layer_input") if arch.encoder is not None else ():
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
+    for key in ("padding", "global_tokens") if arch.decoder is not None else ():
+        yield getattr(arch.decoder, key) is None, f"`{key}` is for an encoder", ("decoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
     yield (
         arch.multi_token is None or isinstance(arch.head, VocabularyHead),
@@ -100,8 +102,6 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("head", "of"),
         "write `of: token`; `--logits last` counts one",
     )
-    has_encoder = arch.encoder is not None
-    yield has_encoder or not arch.pooler, "a pooler is for an encoder", ("pooler",), "take it out"
     yield from _of_own_widths(arch)
 
 

@@ -15,7 +15,7 @@ from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At
-from costcalc.inventory import Logits, Matmul, Record, Sequences, Weight
+from costcalc.inventory import Extent, Logits, Matmul, Record, Sequences, Weight
 
 
 class VocabularyHead(Component):
@@ -151,9 +151,6 @@ class NoHead(Component):
 Head = Annotated[VocabularyHead | ClassifierHead | NoHead, Field(discriminator="kind")]
 
 
-def pooler_records(d_model: int, *, once: bool = False) -> Iterator[Record]:
-    """tanh(x W + b) of each sequence's first token (BERT, arXiv 1810.04805, section 3.1): D -> D for B rows.
-
-    once: of an encoder beside a decoder, in the pass that starts the request.
-    """
-    yield from At("pooler").linear("dense", Sequences(once), {"D": d_model}, {"D_out": d_model}, bias=True)
+def pooler_records(d_model: int, rows: Extent) -> Iterator[Record]:
+    """tanh(x W + b) of each sequence's first token (BERT, arXiv 1810.04805, section 3.1): D -> D for these rows."""
+    yield from At("pooler").linear("dense", rows, {"D": d_model}, {"D_out": d_model}, bias=True)

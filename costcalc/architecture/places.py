@@ -19,11 +19,15 @@ from costcalc.inventory import (
     Record,
     Routed,
     Sequences,
+    Text,
+    TextRows,
     Tokens,
     Unstated,
     Weight,
 )
 
+OWN_TEXT = Text()
+"""That of the new tokens."""
 OfReach = Callable[["int | None", "int | None"], Extent]
 """Of a window and a chunk, of which at most one is there."""
 
@@ -35,7 +39,7 @@ class Stream:
     rows: of the queries, and of whatever works row by row. key_rows: those that keys and values are made of. seen: all
     tokens that are looked at, earlier ones too. pairs: the (query, key) pairs, by window and chunk. held: the tokens
     that a cache holds, by the same; None where nothing is kept. cache: the kind of that cache.
-    is_source: whether its rows are those of an encoder beside a decoder.
+    text: whose tokens its rows are, for layers that read a whole text.
     """
 
     rows: Extent
@@ -44,11 +48,17 @@ class Stream:
     pairs: OfReach
     held: OfReach | None = None
     cache: str = "kv"
-    is_source: bool = False
+    text: Text = OWN_TEXT
 
     def routed(self, chosen: int, handed: int | None) -> Stream:
         """Its rows where each goes to `chosen` experts; `handed` is for kernels that multiply with more."""
         return replace(self, rows=Routed(self.rows, chosen, handed))
+
+    def handed(self, *, multiple: int, beyond: int, more: int) -> Stream:
+        """The rows of layers that are handed a text filled up to a multiple, with `more` rows of no token."""
+        text = replace(self.text, multiple=multiple, beyond=beyond, more=more)
+        rows = TextRows(text)
+        return replace(self, rows=rows, key_rows=rows, seen=rows, text=text)
 
 
 DECODER = Stream(Tokens(), Tokens(), Context(), pairs=Pairs, held=Context)
@@ -60,7 +70,7 @@ ENCODER = Stream(Tokens(), Tokens(), Tokens(), pairs=partial(Pairs, causal=False
 SOURCE = Stream(
     *(Memory(once=True), Memory(once=True), Memory(once=True)),
     pairs=lambda window, _: MemoryPairs(window),
-    is_source=True,
+    text=Text(of_source=True),
 )
 """The encoder of a pair: its rows are the memory tokens, once a request."""
 

@@ -152,13 +152,15 @@ class RelativePositions(Component):
 
     The table is one for all layers of a stack. buckets: rows of the table; half of them count single steps, the others
     reach further in growing ones, and in an encoder half of either are for later tokens. max_distance: from where on
-    all distances are one bucket; it changes no count. per_layer: each layer has a table of its own (UMT5).
+    all distances are one bucket; it changes no count. per_layer: each layer has a table of its own (UMT5). of_sums:
+    a second table, of distances between blocks, for the sums of blocks that attention of the kind local makes (LongT5).
     """
 
     kind: Literal["relative"] = "relative"
     buckets: Size = 32
     max_distance: Size = 128
     per_layer: Flag = False
+    of_sums: Flag = False
     added: ClassVar[bool] = False
     rows: ClassVar[None] = None
 
@@ -173,6 +175,7 @@ class RelativePositions(Component):
             self.buckets // 2 < self.max_distance,
             "max_distance {max_distance} is not above half the {buckets} buckets",
         )
+        yield not (self.per_layer and self.of_sums), "`of_sums` is a table of all layers", "write `per_layer: false`"
 
     def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
         """Nothing is added to the embeddings."""
@@ -182,6 +185,8 @@ class RelativePositions(Component):
     def bias_records(self, at: At, heads: int) -> Iterator[Record]:
         """A table of buckets x N."""
         yield at.weight("positions", {"buckets": self.buckets, "N": heads}, table=True)
+        if self.of_sums:
+            yield at.weight("sum_positions", {"buckets": self.buckets, "N": heads}, table=True)
 
 
 class LearnedAndRelativePositions(Component):

@@ -18,6 +18,7 @@ from costcalc.architecture.hyper_connections import HyperConnections
 from costcalc.architecture.lenders import check_lenders
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.once import each_once, parts_of
+from costcalc.architecture.padding import Padding, check_text, handed
 from costcalc.architecture.per_layer_input import PerLayerInput
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, has_one_table
@@ -68,6 +69,8 @@ class Stack(Component):
 
     d_model, embedding: of an encoder beside a decoder, where they are not the model's (`EncoderDecoderModel`, T5Gemma).
     output_projection: what it gives goes through a matrix with a bias to the decoder's d_model (`EncoderDecoderModel`).
+    embedding of each token (Gemma-3n, Gemma-4). Either is in all layers. padding: what kernels of an encoder are handed
+    of a text. global_tokens: learned rows that go through all layers beside the text, and end there (Pegasus-X).
     """
 
     norm: Norm
@@ -79,6 +82,8 @@ class Stack(Component):
     d_model: Size | None = None
     embedding: Embedding | None = None
     output_projection: Flag = False
+    padding: Padding | None = None
+    global_tokens: Size | None = None
     layers: Entries
 
     @property
@@ -118,6 +123,7 @@ class Stack(Component):
         self._check_entries(self.layers, (*where, "layers"), d_model)
         self._check_relative(where)
         self._check_shared_blocks(where)
+        self._check_text(where)
         check_lenders(self.layers, where, d_model)
 
     def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
@@ -159,6 +165,12 @@ class Stack(Component):
                 hint = "write `weights:` and another name in one of them, or make all their keys equal, `name` too"
                 raise RuleError(message, (*where, "layers"), hint)
 
+    def _check_text(self, where: Where) -> None:
+        blocks: list[Block] = []
+        _order(self.layers, blocks, {})
+        attentions = [block.attention for block in blocks]
+        check_text(where, attentions, self.positions, padding=self.padding, global_tokens=self.global_tokens)
+
     def _relative_heads(self) -> set[int]:
         blocks: list[Block] = []
         _order(self.layers, blocks, {})
@@ -181,7 +193,9 @@ class Stack(Component):
 
     def records(self, name: str, groups: list[Group], d_model: int, stream: Stream) -> Iterator[Record]:
         """What all layers have in common, each group's layers, the final norm."""
-        at = At(name)
+        at, stream = At(name), handed(stream, self.padding, self.global_tokens)
+        if self.global_tokens is not None:
+            yield at.weight("global_tokens", {"more": self.global_tokens, "D": d_model}, table=True)
         if self.per_layer_input is not None:
             yield from self.per_layer_input.below(at, d_model, stream, self.norm, layers=self.depth)
         if self.altup is not None:

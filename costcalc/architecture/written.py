@@ -31,7 +31,10 @@ KINDS: dict[str, str | None] = {
 """Keys that hold one of several kinds, and the kind that is meant when none is written (None: it must be written)."""
 
 STACKS = ("encoder", "decoder")
-STACK_KEYS = ("norm", "positions", "final_norm", "altup", "hyper_connections", "per_layer_input", "block")
+STACK_KEYS = (
+    *("norm", "positions", "final_norm", "altup", "hyper_connections", "per_layer_input"),
+    *("padding", "global_tokens", "block"),
+)
 """Keys of a stack that may stand at the top level, as defaults for every stack."""
 LAYER_KEYS = ("norm", "positions")
 """Keys of a stack that are defaults for its layers as well."""

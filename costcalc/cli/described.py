@@ -27,6 +27,10 @@ def described(model: Architecture) -> dict[str, Cell]:
             rows[f"{before}residual stream"] = stack.altup.summary()
         if stack.hyper_connections is not None:
             rows[f"{before}residual stream"] = stack.hyper_connections.summary()
+        if stack.padding is not None:
+            rows[f"{before}text"] = stack.padding.summary()
+        if stack.global_tokens is not None:
+            rows[f"{before}beside the text"] = f"{stack.global_tokens:,} learned rows"
         if stack.per_layer_input is not None:
             rows[f"{before}per-layer inputs"] = stack.per_layer_input.summary()
         for group in groups:

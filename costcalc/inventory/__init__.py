@@ -22,12 +22,24 @@ from costcalc.inventory.extents import (
 from costcalc.inventory.handed import Handed
 from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Unstated, Weight, group_of
 from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
-from costcalc.inventory.texts import Stages
+from costcalc.inventory.sparse import (
+    BlocksAndMore,
+    BlockSparsePairs,
+    FirstRows,
+    LocalPairs,
+    SlidingPairs,
+    StaggeredRows,
+    Summed,
+    WithSums,
+)
+from costcalc.inventory.texts import FirstTokens, Stages, Text, TextRows
 from costcalc.inventory.workload import Workload
 
 __all__ = [
     "Asking",
     "BlockPairs",
+    "BlockSparsePairs",
+    "BlocksAndMore",
     "Cached",
     "ChunkPairs",
     "Context",
@@ -36,8 +48,11 @@ __all__ = [
     "Entries",
     "EntryPairs",
     "Extent",
+    "FirstRows",
+    "FirstTokens",
     "Handed",
     "Inventory",
+    "LocalPairs",
     "Logits",
     "Matmul",
     "Memory",
@@ -49,12 +64,18 @@ __all__ = [
     "Record",
     "Routed",
     "Sequences",
+    "SlidingPairs",
     "Stages",
+    "StaggeredRows",
+    "Summed",
+    "Text",
+    "TextRows",
     "Tokens",
     "Unstated",
     "Waiting",
     "Weight",
     "WholeChunks",
+    "WithSums",
     "Workload",
     "check_asked",
     "check_stated",

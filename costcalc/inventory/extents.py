@@ -26,7 +26,7 @@ def _in_chunks(tokens: int, chunk: int) -> int:
     return (tokens // chunk) * _triangle(chunk) + _triangle(tokens % chunk)
 
 
-def _around(tokens: int, window: int) -> int:
+def around(tokens: int, window: int) -> int:
     """Pairs of `tokens` that see h = window // 2 places to either side: T + 2·(sum of T - d over d = 1 .. h)."""
     reach: int = smaller(window // 2, tokens - 1)
     return tokens * (2 * reach + 1) - reach * (reach + 1)
@@ -130,7 +130,7 @@ class Pairs(Extent):
       causal  T·p + T(T+1)/2              window  minus the triangle of keys that lie further back
       chunk   F(p+T) - F(p), F(n) = (n // c)·c(c+1)/2 + r(r+1)/2 with r = n mod c
       rectangle  T·(p + T); with a window T·(min(p, w-1) + T): a cache hands over at most w - 1 past keys.
-    Not causal, the window reaches w // 2 places to either side (ModernBERT, arXiv 2412.13663): `_around`.
+    Not causal, the window reaches w // 2 places to either side (ModernBERT, arXiv 2412.13663): `around`.
     """
 
     letters: ClassVar[str] = "B·P"
@@ -147,7 +147,7 @@ class Pairs(Extent):
     def _seen(self, workload: Workload) -> int:
         if self.window is None:
             return self._handed(workload)
-        return _around(workload.new_tokens, self.window)
+        return around(workload.new_tokens, self.window)
 
     def _handed(self, workload: Workload) -> int:
         past, new = workload.past_tokens, workload.new_tokens
@@ -235,7 +235,7 @@ class MemoryPairs(Extent):
         if self.window is None or workload.counting == "rectangle":
             pairs = memory * memory
         else:
-            pairs = _around(memory, self.window)
+            pairs = around(memory, self.window)
         return workload.batch * pairs * (workload.past_tokens == 0)
 
 

@@ -68,6 +68,7 @@ LETTERS = {
     "dt_rank": "rank of the step size",
     "selected": "numbers that choose the step size and what enters and leaves the state",
     "entered": "numbers of all that a mixer's input becomes",
+    "more": "rows beside the text",
     "stages": "stages of a fast Fourier transform",
     "channels": "channels of a short convolution",
     "taps": "taps of a short convolution, or inputs that are kept for them",

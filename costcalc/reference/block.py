@@ -24,6 +24,7 @@ from costcalc.reference.on_scores import ON_SCORES
 from costcalc.reference.shared_block import shared_block
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
+from costcalc.reference.whole_text import block_sparse, global_local, local, sliding
 
 Sublayer = Callable[[Array], Array]
 """(B, T, D) -> (B, T, D)."""
@@ -32,13 +33,17 @@ Normed = Callable[[Array, str], Array]
 Join = Callable[[Array, Array, str], Array]
 """The residual stream behind a sublayer of this name: of the stream before it, and what the sublayer gives."""
 
-ATTENTION = {
+ATTENTION: dict[str, Callable[..., Array]] = {
     "grouped_query": grouped_query,
     "latent": latent,
     "convolved": convolved_attention,
     "differential": differential_attention,
     "mixture_of_heads": mixture_of_heads,
     "compressed": compressed_attention,
+    "sliding": sliding,
+    "block_sparse": block_sparse,
+    "local": local,
+    "global_local": global_local,
 }
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 
@@ -106,8 +111,13 @@ class Sublayers:
     heard: Array | None = None
 
     def normed(self, y: Array, name: str) -> Array:
-        """A norm of the layer, with the gain of this name."""
-        return norm(self.fields["norm"], y, self.at, name)
+        """A norm of the layer, with the gain of this name; before an attention, rows beside the text have their own."""
+        beside = self.sight.global_tokens if name == "attention_norm" else 0
+        rows = norm(self.fields["norm"], y[:, beside:], self.at, name)  # (B, T, D)
+        if not beside:
+            return rows
+        more = norm(self.fields["norm"], y[:, :beside], self.at, f"global_{name}")  # (B, G, D)
+        return np.concatenate([more, rows], axis=1)
 
     def join(self, x: Array, y: Array, name: str) -> Array:
         """x + scale · y (Granite), with x and y shifted and scaled first, channel by channel, in ZAYA1.

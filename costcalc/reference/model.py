@@ -18,7 +18,7 @@ from costcalc.reference.kinds import of_kind
 from costcalc.reference.multi_token import multi_token
 from costcalc.reference.request import Request
 from costcalc.reference.sight import Forms, Sight
-from costcalc.reference.stack import AfterLayer, expanded, shared_positions, stack
+from costcalc.reference.stack import AfterLayer, expanded, shared_positions, shared_sums, stack
 from costcalc.reference.tape import Scope, Table, Tape
 
 OnLayer = Callable[[int, int, Array], Array]
@@ -94,6 +94,8 @@ def _forward(
         hold_entities(fields["entities"], root, d_model=fields["d_model"])
     if fields["pooler"] and main == "encoder":
         tape.pooled = pooled(x, root)  # (B, D)
+    elif fields["pooler"] and fields["encoder"] is None:
+        tape.pooled = pooled(x if request.past == 0 else x[:, :0], root)  # later passes have no first token
     if fields["spare_table"]:
         root.table("spare_embedding", fields["vocab_size"], fields["d_model"])  # nothing looks it up
     x = read_by_head(fields, x, tape.pooled, logits=logits)  # (B, T or 1, D)
@@ -179,7 +181,8 @@ def encoder(
     at, some = root.under("encoder"), fields["encoder"]
     here = np.arange(tokens.shape[1])  # (M)
     x = embedded(fields, tokens, table, at, positions=some["positions"], here=here, token_types=token_types)
-    sight = Sight(causal=False, table=shared_positions(some, at), **forms._asdict())
+    tables = shared_positions(some, at), shared_sums(some, at)
+    sight = Sight(causal=False, table=tables[0], sum_table=tables[1], **forms._asdict())
     return stack(some, tokens, x, at, sight=sight, after=after)  # (B, M, D)
 
 

@@ -33,6 +33,8 @@ class Sight:
     own so far, its fields and its path. made: by name of a layer,
     the keys and values of the latest one of that name, of all tokens that it sees, for layers that make none. carried:
     by its width, what the latest router's network made of the tokens, (B·T, width), for routers that add it (ZAYA1).
+    sum_table: the table of relative positions of sums of blocks (LongT5). global_tokens: rows before the text that go
+    through all layers with it (Pegasus-X).
     """
 
     start: int = 0
@@ -49,4 +51,6 @@ class Sight:
     layers: int = 1
     shared: list[tuple[Fields, str]] = field(default_factory=list)
     made: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    sum_table: Table | None = None
+    global_tokens: int = 0
     carried: dict[int, Array] = field(default_factory=dict)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from costcalc.reference.altup import gathered, spread
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.hyper_connections import copied
@@ -33,6 +35,8 @@ def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, a
         x = copied(fields["hyper_connections"], x)  # (A, B, T, D)
     if fields["altup"]:
         x = spread(fields["altup"], x, at.under("altup"))  # (A, B, T, D)
+    x, beside = _with_more(fields, x, at)  # (B, G + T, D)
+    sight = replace(sight, global_tokens=beside)
     for index, (some, place) in enumerate(zip(layers, places(layers, at), strict=True)):
         its_own = None if own is None else own[:, :, index]  # (B, T, W)
         here = replace(sight, layer=index, layers=len(layers))
@@ -43,10 +47,23 @@ def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, a
     if fields.get("hyper_connections"):
         there = at.under("hyper_connections.above")
         x = gathered_parts(fields["hyper_connections"], x, there, eps=fields["norm"]["eps"])  # (B, T, D)
+    x = x[:, beside:]  # what went beside the text ends here
     above = fields["final_norm"]
     if above is None:  # a layer that ends in a norm needs none above it
         above = layers[-1]["norms"] != "post"
     return norm(fields["norm"], x, at, "final_norm") if above else x
+
+
+def _with_more(fields: Fields, x: Array, at: Scope) -> tuple[Array, int]:
+    """Learned rows before those of the text, and how many (Pegasus-X, arXiv 2208.04347, section 3).
+
+    (B, T, D) -> (B, G + T, D); without a text there are no rows.
+    """
+    count = fields["global_tokens"]
+    if not count:
+        return x, 0
+    learned = at.table("global_tokens", count, x.shape[-1]).rows(np.arange(count if x.shape[1] else 0))  # (G, D)
+    return np.concatenate([np.broadcast_to(learned, (len(x), *learned.shape)), x], axis=1), count
 
 
 def expanded(entries: list[Fields]) -> Iterator[Fields]:
@@ -80,3 +97,12 @@ def shared_positions(fields: Fields, at: Scope) -> Table | None:
     if len(heads) != 1:
         raise ValueError(f"one table of relative positions is for layers of one number of heads, not {sorted(heads)}")
     return relative_table(positions, heads.pop(), at)
+
+
+def shared_sums(fields: Fields, at: Scope) -> Table | None:
+    """The table of relative positions of sums of blocks, one for all layers of a stack, if there is one (LongT5)."""
+    positions = fields["positions"]
+    if positions["kind"] != "relative" or not positions["of_sums"]:
+        return None
+    heads = {layer["attention"]["heads"] for layer in expanded(fields["layers"]) if layer["attention"]}
+    return at.table("sum_positions", positions["buckets"], heads.pop())

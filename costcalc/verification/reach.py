@@ -8,14 +8,19 @@ from costcalc.reference.stack import expanded
 UNSEEN = ((2, 1e-6), (8, 0.3), (12, 0.6))
 """How far scores of one head spread at most -> how often the weight of a token is lost behind float32's digits."""
 CERTAIN = 1e-6
+ANYWHERE = 10**9
+"""Further than any text is long."""
 
 
 def reach(stack: Fields) -> int | None:
     """How far a token is seen to either side in an encoder, through all of its layers; None for any distance."""
     layers = list(expanded(stack["layers"]))
-    if any(layer["mixer"] or layer["mixer_beside"] for layer in layers):
+    if any(layer.get("mixer") or layer.get("mixer_beside") for layer in layers):
         return None  # a mixer of an encoder mixes all of the text
-    windows = [layer["attention"].get("window") for layer in layers if layer["attention"] is not None]
+    attentions = [layer["attention"] for layer in layers if layer["attention"] is not None]
+    if any(each.get("first") or each.get("summed") or each.get("kind") == "global_local" for each in attentions):
+        return ANYWHERE  # by some that all others see, perhaps one layer further on
+    windows = [each.get("window") for each in attentions]
     return None if None in windows else sum(window // 2 for window in windows)
 
 

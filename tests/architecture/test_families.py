@@ -182,7 +182,6 @@ def test_the_norm_of_a_layers_attention_may_be_left_out():
 @pytest.mark.parametrize(
     ("base", "changes", "where", "message"),
     [
-        (PAIR, {"pooler": True, "encoder": None, "share_embeddings": None}, ("pooler",), "a pooler is for an encoder"),
         *(
             (base, {main: {**base[main], key: value}}, (main, key), OWN.format(key))
             for base, main in ((PAIR, "encoder"), (ENCODER, "encoder"), (PAIR, "decoder"))

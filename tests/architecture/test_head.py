@@ -109,7 +109,7 @@ def test_no_head_is_nothing():
 
 def test_a_pooler_reads_one_row_of_each_sequence():
     path = "pooler.dense"
-    assert list(pooler_records(13)) == [
+    assert list(pooler_records(13, Sequences())) == [
         Weight(path, {"D": 13, "D_out": 13}),
         Matmul(path, {"B": Sequences(), "D": 13, "D_out": 13}, of=path),
         Weight(f"{path}_bias", {"D_out": 13}),

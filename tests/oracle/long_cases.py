@@ -19,9 +19,42 @@ ENCODER: Config = {
 }
 TYPES: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "fnet": (("FNetForMaskedLM", "FNetModel"), (16, 48)),
+    "longformer": (("LongformerForMaskedLM", "LongformerModel"), (16, 48)),
+    "led": (("LEDForConditionalGeneration", "LEDModel"), (16, 48)),
+    "big_bird": (("BigBirdForMaskedLM", "BigBirdModel", "BigBirdForCausalLM"), (16, 48, 67)),
+    "bigbird_pegasus": (
+        ("BigBirdPegasusForConditionalGeneration", "BigBirdPegasusModel", "BigBirdPegasusForCausalLM"),
+        (16, 48, 67),
+    ),
+    "longt5": (("LongT5ForConditionalGeneration", "LongT5Model", "LongT5EncoderModel"), (16, 48)),
+    "pegasus_x": (("PegasusXForConditionalGeneration", "PegasusXModel"), (16, 48)),
 }
 """Type -> its classes, the usual one first, and the lengths of the passes of small models."""
+PAIR: Config = {
+    "vocab_size": 97,
+    "d_model": 36,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 6,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 53,
+    "decoder_ffn_dim": 41,
+}
 SMALL: dict[str, Config] = {
+    "longformer": {**ENCODER, "attention_window": 8},
+    "led": {
+        **PAIR,
+        "max_encoder_position_embeddings": 96,
+        "max_decoder_position_embeddings": 80,
+        "attention_window": 8,
+    },
+    "big_bird": {**ENCODER, "block_size": 4, "num_random_blocks": 2},
+    "bigbird_pegasus": {**PAIR, "max_position_embeddings": 96, "block_size": 4, "num_random_blocks": 2},
+    "longt5": {
+        **{"vocab_size": 97, "d_model": 36, "d_kv": 7, "d_ff": 53, "num_layers": 2, "num_decoder_layers": 3},
+        **{"num_heads": 5, "local_radius": 4, "global_block_size": 3},
+    },
+    "pegasus_x": {**PAIR, "block_size": 8, "num_global_tokens": 3},
     "fnet": {key: value for key, value in ENCODER.items() if key != "num_attention_heads"},
 }
 # Changes to the small config, `;` between cases; `class=` is another class than the usual one.
@@ -32,8 +65,58 @@ CASES = {
     tie_word_embeddings=false class="FNetModel" type_vocab_size=7; use_tpu_fourier_optimizations=false
     """,
 }
+BIG_BIRD = """
+    num_random_blocks=1; num_random_blocks=3 block_size=2; block_size=64;
+    block_size=5 num_random_blocks=1; attention_type="original_full"
+"""
+CASES |= {
+    "longformer": """
+    num_hidden_layers=1; num_hidden_layers=3 vocab_size=53; tie_word_embeddings=false; class="LongformerModel";
+    attention_window=[4,8]; attention_window=[4,8,8] num_hidden_layers=3; attention_window=4; attention_window=12;
+    attention_window=64; hidden_size=42 intermediate_size=17 hidden_act="relu"; type_vocab_size=1; pad_token_id=0;
+    max_position_embeddings=67; tie_word_embeddings=false class="LongformerModel"; onnx_export=true
+    """,
+    "led": """
+    encoder_layers=1; decoder_layers=1 vocab_size=53; class="LEDModel"; attention_window=[4,8]; attention_window=6;
+    attention_window=[8,4,8] encoder_layers=3; attention_window=64; d_model=24 activation_function="relu";
+    encoder_attention_heads=1 decoder_attention_heads=9; max_encoder_position_embeddings=64
+    """,
+    "big_bird": f"""{BIG_BIRD};
+    num_hidden_layers=1; num_hidden_layers=3 vocab_size=53; tie_word_embeddings=false; class="BigBirdModel";
+    use_bias=false; rescale_embeddings=true; class="BigBirdForCausalLM"; class="BigBirdForCausalLM" is_decoder=true;
+    class="BigBirdForCausalLM" is_decoder=true add_cross_attention=true use_bias=false; type_vocab_size=5;
+    class="BigBirdForCausalLM" is_decoder=true attention_type="original_full"; hidden_act="relu" hidden_size=42
+    """,
+    "bigbird_pegasus": f"""{BIG_BIRD};
+    encoder_layers=1; decoder_layers=1 vocab_size=53; class="BigBirdPegasusModel"; use_bias=true;
+    class="BigBirdPegasusForCausalLM" decoder_layers=2;
+    class="BigBirdPegasusForCausalLM" decoder_layers=2 use_bias=true; scale_embedding=false;
+    class="BigBirdPegasusForCausalLM" decoder_layers=2 tie_word_embeddings=false; d_model=24 activation_function="relu"
+    """,
+    "longt5": """
+    num_layers=1; num_decoder_layers=1 vocab_size=53; num_decoder_layers=null; class="LongT5Model";
+    class="LongT5EncoderModel"; encoder_attention_type="transient-global"; local_radius=1; local_radius=31;
+    encoder_attention_type="transient-global" global_block_size=16;
+    encoder_attention_type="transient-global" global_block_size=17 local_radius=7;
+    encoder_attention_type="transient-global" class="LongT5EncoderModel" global_block_size=1;
+    encoder_attention_type="transient-global" global_block_size=50; feed_forward_proj="gated-gelu";
+    relative_attention_num_buckets=12 relative_attention_max_distance=40 encoder_attention_type="transient-global"
+    """,
+    "pegasus_x": """
+    encoder_layers=1; encoder_layers=5 decoder_layers=1 vocab_size=53; class="PegasusXModel"; block_size=4;
+    block_size=64; num_global_tokens=2; stagger_local_blocks=false; stagger_local_blocks=false block_size=7;
+    scale_embedding=false; d_model=24 activation_function="relu"; encoder_layers=4
+    """,
+}
 # What the library will not build, or will not run.
 REFUSED = {
+    "longformer": """attention_window=7; attention_window=0; attention_window=[8]; hidden_size=37; hidden_act="geluu";
+    attention_window=[4,6]; attention_window=null""",
+    "led": "attention_window=7; attention_window=0; attention_window=[8]; attention_window=[4,6]; d_model=37",
+    "big_bird": """hidden_size=37; attention_type="full"; add_cross_attention=true; hidden_act="geluu"; block_size=0""",
+    "bigbird_pegasus": """d_model=37; attention_type="full"; decoder_attention_heads=5; block_size=0""",
+    "longt5": """encoder_attention_type="global"; feed_forward_proj="gated"; local_radius=null""",
+    "pegasus_x": "d_model=37; block_size=7; block_size=0",
     "fnet": """hidden_act="geluu"; hidden_size=null; type_vocab_size=null""",
 }
 

@@ -25,6 +25,7 @@ import transformers
 from long_cases import CASES, REFUSED, TYPES, cases, raw
 from record import DEFAULTS, held
 from torch.utils.flop_counter import FlopCounterMode
+from transformers.cache_utils import DynamicCache
 
 Config = dict[str, Any]
 
@@ -44,9 +45,13 @@ def build(config: Config, device: str = "cpu") -> Any:
     return model
 
 
-def forward(model: Any, new: int, *, batch: int = 1, memory: int = 0, cache: Any = None) -> tuple[int, Any]:
-    """FLOPs of one pass over `new` tokens for each of `batch` sequences, and what it gives."""
+def forward(config: Config, new: int, *, batch: int = 1, memory: int = 0, cache: Any = None) -> tuple[int, Any]:
+    """FLOPs of one pass over `new` tokens for each of `batch` sequences, and what it gives.
+
+    By a model of its own: after a short text BigBird's go on attending in full.
+    """
     torch.manual_seed(0)
+    model = build(config)
     ids = torch.randint(4, model.config.vocab_size, (batch, new))
     given: dict[str, Any] = {"input_ids": ids}
     if memory:
@@ -57,7 +62,7 @@ def forward(model: Any, new: int, *, batch: int = 1, memory: int = 0, cache: Any
             hidden = torch.zeros((batch, memory, model.config.hidden_size))
             given["encoder_outputs"] = transformers.modeling_outputs.BaseModelOutput(last_hidden_state=hidden)
     elif cache is not None or is_causal(model):
-        given |= {"use_cache": True, "cache": cache}
+        given |= {"use_cache": True, "cache": DynamicCache(config=model.config) if cache is None else cache}
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         output = model(**given)
     return int(counter.get_total_flops()), output
@@ -75,15 +80,15 @@ def measure(config: Config, lengths: tuple[int, ...]) -> dict[str, int]:
     row["trainable"] = sum(p.numel() for p in model.parameters() if p.requires_grad)
     is_pair = bool(model.config.is_encoder_decoder) and not type(model).__name__.endswith("EncoderModel")
     for new in lengths:
-        row[f"flops{new}"], output = forward(model, new, memory=new if is_pair else 0)
+        row[f"flops{new}"], output = forward(config, new, memory=new if is_pair else 0)
         if is_pair or is_causal(model):
             row[f"cache{new}"] = held(output.cache)
         if is_pair:
             row[f"cross_cache{new}"] = held(output.cache.cross_attention_cache)
-    row[f"flops{lengths[0]}_batch3"], _ = forward(model, lengths[0], batch=3, memory=lengths[0] if is_pair else 0)
+    row[f"flops{lengths[0]}_batch3"], _ = forward(config, lengths[0], batch=3, memory=lengths[0] if is_pair else 0)
     if is_pair or is_causal(model):
-        _, output = forward(model, 47, memory=47 if is_pair else 0)
-        row["decode48"], _ = forward(model, 1, cache=output.cache, memory=47 if is_pair else 0)
+        _, output = forward(config, 47, memory=47 if is_pair else 0)
+        row["decode48"], _ = forward(config, 1, cache=output.cache, memory=47 if is_pair else 0)
     return row
 
 

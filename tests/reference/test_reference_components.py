@@ -613,6 +613,51 @@ def long_cases():
         yield f"transformed {norms}", whole_text({"mixer": "fourier", "norms": norms}, norm="layernorm")
     yield "transformed beside attention", encoder(layer={"mixer_beside": "fourier"})
     yield "pair transformed", pair_over({"mixer": "fourier", "feed_forward": {"d_ff": 37}})
+    for name, attention, more in whole_texts():
+        yield f"{name}", whole_text({"attention": attention}, **more)
+        stack = {key: more[key] for key in ("padding", "global_tokens") if key in more}
+        over = pair_over({"attention": attention, "feed_forward": {"d_ff": 37}})
+        yield f"pair {name}", {**over, "encoder": {**over["encoder"], **stack}}
+    for kind in ("rope", "alibi", "relative", "sinusoidal"):
+        for name, attention, more in (*whole_texts(),)[::3]:
+            yield f"{name} {kind}", whole_text({"attention": attention}, positions=kind, **more)
+    for name, attention, more in (*whole_texts(),)[::5]:  # the size of a head derived: 42 / 6 = 7
+        derived = {key: value for key, value in attention.items() if key != "head_dim"}
+        yield f"{name}, heads derived", whole_text({"attention": derived}, d_model=42, **more)
+    sums = {"kind": "relative", "buckets": 7, "max_distance": 11, "of_sums": True}
+    yield "sums at distances", whole_text({"attention": SUMS}, positions=sums)
+    yield "pooled decoder", small(pooler=True)
+
+
+WHOLE = {"heads": 6, "head_dim": 5}
+SUMS = {"kind": "local", **WHOLE, "window": 5, "summed": 3, "norm": "rmsnorm"}
+
+
+def whole_texts():
+    """(name, attention, keys of its stack) of each kind that reads a whole text."""
+    padding = {"padding": {"multiple": 4}}
+    for first, window in ((0, 2), (0, 5), (1, 4), (3, 5), (13, 4), (1, 40)):
+        yield f"sliding {first} {window}", {"kind": "sliding", **WHOLE, "window": window, "first": first}, padding
+    yield "sliding without biases", {"kind": "sliding", **WHOLE, "window": 4, "bias": False, "out_bias": False}, {}
+    for block, drawn in ((1, 0), (1, 2), (2, 0), (2, 1), (4, 3)):
+        beyond = {"padding": {"multiple": block, "beyond": (5 + 2 * drawn) * block}}
+        yield f"blocks {block} {drawn}", {"kind": "block_sparse", **WHOLE, "block": block, "random": drawn}, beyond
+    plain = {"bias": False, "out_bias": False, "scale": 0.3}
+    yield "blocks without biases", {"kind": "block_sparse", **WHOLE, "block": 2, "random": 0, **plain}, {}
+    for window in (1, 5, 7, 41):
+        yield f"local {window}", {"kind": "local", **WHOLE, "window": window}, {}
+    yield "local with biases", {"kind": "local", **WHOLE, "window": 5, "bias": True, "out_bias": True}, {}
+    for name, norm in NORMS.items():
+        yield f"sums {name}", {**SUMS, "norm": norm}, {}
+    for summed in (1, 2, 7, 11, 12):
+        yield f"sums of {summed}", {**SUMS, "summed": summed, "scale": 0.3}, {}
+    for block, staggered, bias in product((1, 2, 4, 5, 12), (False, True), (False, True)):
+        attention = {"kind": "global_local", **WHOLE, "block": block, "staggered": staggered, "bias": bias}
+        beside = {"global_tokens": 3, "padding": {"multiple": block}}
+        yield f"beside {block} {staggered} {bias}", {**attention, "out_bias": not bias}, beside
+    scaled = {"kind": "sliding", **WHOLE, "window": 4, "scale": 0.3}
+    yield "sliding, scaled", scaled, {}
+    yield "beside, scaled", {"kind": "global_local", **WHOLE, "block": 4, "scale": 0.3}, {"global_tokens": 1}
 
 
 def whole_text(layer, **top):
@@ -904,6 +949,8 @@ REMARKS = {
     ("Architecture", "not_counted"),
     ("Mixture", "dispatch"),
     ("SharedBlock", "weights"),
+    ("Stack", "padding"),
+    *(("Padding", field) for field in ("multiple", "beyond")),
     *((owner, "state_dtype") for owner in ("Mamba1", "Mamba2", "GatedDelta", "Lightning", "RGLRU", "RWKV", "MLSTM")),
 }
 """Fields that only tell a reader something, how kernels are called, how states are stored, what is equal."""
@@ -1050,6 +1097,10 @@ ALL = {
     "Differential": ("differential True rms", r"decoder\.layers\.\d\.attention\..*", True),
     "MixtureOfHeads": ("mixture of heads True", r"decoder\.layers\.\d\.attention\..*", True),
     "Compressed": ("entries of 5 True True", r"decoder\.layers\.\d\.attention\..*", True),
+    "Sliding": ("sliding 3 5", r"encoder\.layers\.\d\.attention\..*", True),
+    "BlockSparse": ("blocks 2 0", r"encoder\.layers\.\d\.attention\..*", True),
+    "Local": ("sums rms", r"encoder\.layers\.\d\.attention\..*", True),
+    "GlobalLocal": ("beside 4 True True", r"encoder\.layers\.\d\.attention\..*", True),
     "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
     **{
         owner: (f"mixer {kind}", r"decoder\.layers\.\d\.mixer\..*", True)

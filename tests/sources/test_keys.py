@@ -10,11 +10,11 @@ LAYER += ["shared_block", "cross_attention"]
 LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "residual_affine", "augmented_residual"]
 LAYER += ["feed_forward_beside", "layer_scale", "sublayer_gates", "needs_memory", "pattern"]
 STACK = ["norm", "positions", "final_norm", "altup", "hyper_connections", "per_layer_input", "d_model", "embedding"]
-STACK += ["output_projection", "layers", "block"]
+STACK += ["output_projection", "padding", "global_tokens", "layers", "block"]
 TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
 TOP += ["context_length", "embedding", "tie_embeddings", "share_embeddings", "spare_table", "head", "pooler", "decoder"]
 TOP += ["encoder", "multi_token", "entities", "not_counted", "layers", "norm", "positions", "final_norm", "altup"]
-TOP += ["hyper_connections", "per_layer_input", "block"]
+TOP += ["hyper_connections", "per_layer_input", "padding", "global_tokens", "block"]
 NETWORK = ["kind", "d_ff", "activation", "bias"]
 OF_GATED = ["limit", "up_shift", "sparsity", "inner_norm", "out_bias"]
 MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
@@ -28,7 +28,9 @@ OF_HEADS = ["kind", "transform", "transform_bias", "activation", "norm", "bias",
 OF_HEADS += ["width", "labels", "of", "transform_width"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
+OF_TEXTS = ["sliding", "block_sparse", "local", "global_local"]
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
+POSITIONS += ["of_sums"]
 POSITIONS[6:6] = ["frequencies", "width", "values"]
 POSITIONS += ["max_bias", "slope_scale"]
 
@@ -71,8 +73,8 @@ def test_known_keys(where, data, keys):
 def test_kinds_with_a_key():
     layer = ("decoder", "layers", 0)
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
-    assert kinds_with("window", (*layer, "attention")) == ["grouped_query", *OTHERS]
-    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS]
+    assert kinds_with("window", (*layer, "attention")) == ["grouped_query", *OTHERS, "sliding", "local"]
+    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS, *OF_TEXTS]
     assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
     assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 
@@ -86,7 +88,7 @@ def test_kinds_with_a_key():
             ["none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative"],
         ),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *OTHERS]),
+        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *OTHERS, *OF_TEXTS]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),
         (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),

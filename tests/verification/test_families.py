@@ -422,3 +422,23 @@ def test_another_kind_of_cache_is_found(family, runs, kind, other):
         assert [(fault.kind, fault.path, fault.stated, fault.recorded) for fault in found] == [
             ("kind of cache", f"decoder.layers.{part}.{name}_cache", other, kind) for name in "kv"
         ]
+
+
+@pytest.mark.parametrize(
+    "attention",
+    [
+        {"kind": "sliding", "window": 4},
+        {"kind": "sliding", "window": 4, "first": 2},
+        {"kind": "block_sparse", "block": 1, "random": 2},
+        {"kind": "local", "window": 3},
+        {"kind": "local", "window": 3, "summed": 3, "norm": "rmsnorm"},
+        {"kind": "global_local", "block": 4},
+    ],
+)
+@pytest.mark.parametrize("repeat", [1, 3])
+def test_encoders_of_whole_texts_verify(attention, repeat):
+    layer = {"repeat": repeat, "attention": {"heads": 6, "head_dim": 5, **attention}, "feed_forward": {"d_ff": 37}}
+    stack = {"layers": [layer], **({"global_tokens": 2} if attention["kind"] == "global_local" else {})}
+    result = verify(costcalc.load({"vocab_size": 19, "d_model": 13, "norm": "layernorm", "encoder": stack}))
+    assert result.faults == ()
+    assert broken(result) == []

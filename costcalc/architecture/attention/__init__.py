@@ -4,15 +4,35 @@ from typing import Annotated
 
 from pydantic import Field
 
+from costcalc.architecture.attention.block_sparse import BlockSparse
 from costcalc.architecture.attention.compressed import Compressed
 from costcalc.architecture.attention.convolved import Convolved
 from costcalc.architecture.attention.differential import Differential
+from costcalc.architecture.attention.global_local import GlobalLocal
 from costcalc.architecture.attention.grouped_query import GroupedQuery
 from costcalc.architecture.attention.latent import Latent
+from costcalc.architecture.attention.local import Local
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
+from costcalc.architecture.attention.sliding import Sliding
 
+OfText = Sliding | BlockSparse | Local | GlobalLocal
+"""Those that need the whole text at once."""
 Attention = Annotated[
-    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed, Field(discriminator="kind")
+    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText,
+    Field(discriminator="kind"),
 ]
 
-__all__ = ["Attention", "Compressed", "Convolved", "Differential", "GroupedQuery", "Latent", "MixtureOfHeads"]
+__all__ = [
+    "Attention",
+    "BlockSparse",
+    "Compressed",
+    "Convolved",
+    "Differential",
+    "GlobalLocal",
+    "GroupedQuery",
+    "Latent",
+    "Local",
+    "MixtureOfHeads",
+    "OfText",
+    "Sliding",
+]

@@ -27,4 +27,4 @@ class Fourier(Component):
         """The stages of both transforms."""
         rows, width = {stream.rows.letters: stream.rows}, {"D": d_model}
         yield at.scan("scan_channels", {**rows, **width, "stages": (d_model - 1).bit_length()})
-        yield at.scan("scan_tokens", {**rows, **width, "stages": Stages(stream.is_source)})
+        yield at.scan("scan_tokens", {**rows, **width, "stages": Stages(stream.text.of_source)})

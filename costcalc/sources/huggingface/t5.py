@@ -25,6 +25,7 @@ PARTS: dict[str, Classes] = {
     "t5": _classes("T5", "T5WithLMHeadModel"),
     "mt5": _classes("MT5"),
     "umt5": _classes("UMT5"),
+    "longt5": _classes("LongT5"),
 }
 
 
@@ -121,4 +122,4 @@ READERS = {
     "mt5": partial(read_t5, per_layer=False),
     "umt5": partial(read_t5, per_layer=True),
 }
-CLASSES = {model_type: tuple(parts) for model_type, parts in PARTS.items()}
+CLASSES = {model_type: tuple(PARTS[model_type]) for model_type in READERS}
