@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from costcalc.calculators.packing import SCALE, Meaning, meanings
+from costcalc.inventory.packing import SCALE, Meaning, meanings
 from costcalc.inventory.stored import Checkpoint, Stored
 
 MOST_WHY = 3

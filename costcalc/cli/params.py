@@ -62,7 +62,7 @@ def run(
         raise CostcalcError(f"unknown --by {shown(by)}", hint=hint)
     checkpoints = checkpoints_among(models)
     if checkpoints:
-        others = {"--train-layers": train_layers is not None, "--explain": explain}
+        others = {"--train-layers": train_layers is not None, "--explain": explain, "--as": read_as is not None}
         refuse_mixed(models, checkpoints, by=by, others=others)
         emit(stored_report(models, by=by), form=form, as_json=as_json, output=output)
         return

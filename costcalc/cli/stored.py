@@ -21,7 +21,12 @@ def checkpoints_among(words: list[str]) -> list[str]:
     """The words that mean checkpoints; a folder with a config.json and presets are architectures, not these."""
     from costcalc.sources.checkpoint import is_checkpoint  # noqa: PLC0415 - only where a model is loaded
 
-    return [word for word in words if ("/" in word or "." in word) and is_checkpoint(word)]
+    return [word for word in words if may_be_file(word) and is_checkpoint(word)]
+
+
+def may_be_file(word: str) -> bool:
+    """Whether a MODEL may be a path; what is on the hub is none."""
+    return ("/" in word or "." in word) and not word.startswith("hf:")
 
 
 def refuse_mixed(words: list[str], checkpoints: list[str], *, by: str, others: dict[str, bool]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from costcalc.cli.emit import checked, emit
+from costcalc.cli.headers import checked_headers, headers_report, with_checkpoints
 from costcalc.cli.models import column_names, header, load_all, one_or_many
 from costcalc.cli.options import Debug, Format, Json, Models, Output, ReadAs, Version
 from costcalc.cli.tell import tell
@@ -39,10 +40,13 @@ def run(
     """Run each layer in full width in NumPy and compare, path by path, with what is counted. Exit 1 if they differ.
 
     Parameters, matmuls and caches of a prefill and a decode step, or of an encoder's one pass; and properties that must
-    hold, as measured.
+    hold, as measured. Of a folder with a config.json and a checkpoint: what the config states against the checkpoint's
+    headers, tensor by tensor; nothing is run.
     """
     del version, debug
     checked(form, as_json, output)
+    if with_checkpoints(models):
+        return _against_headers(models, read_as, form, as_json, output)
     results = _verified(load_all(models, read_as))
     report = Report(
         title="; ".join(_answer(model, result) for model, result in results),
@@ -55,7 +59,20 @@ def run(
         data=one_or_many([_data(model, result) for model, result in results]),
     )
     emit(report, form=form, as_json=as_json, output=output)
-    agrees = all(result.agrees for _, result in results)
+    return _ended(report, output, agrees=all(result.agrees for _, result in results))
+
+
+def _against_headers(
+    words: list[str], read_as: str | None, form: str | None, as_json: bool, output: str | None
+) -> int:
+    """What config.json files state against the checkpoints beside them."""
+    results = [checked_headers(word, read_as) for word in words]
+    report = headers_report(results)
+    emit(report, form=form, as_json=as_json, output=output)
+    return _ended(report, output, agrees=all(result.check.agrees for result in results))
+
+
+def _ended(report: Report, output: str | None, *, agrees: bool) -> int:
     if not agrees and output not in (None, "-"):
         tell(report.title)  # not only in a file
     return 0 if agrees else 1

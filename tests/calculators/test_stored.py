@@ -5,8 +5,8 @@ from math import prod
 
 import pytest
 
-from costcalc.calculators.packing import meanings
 from costcalc.calculators.stored import stored
+from costcalc.inventory.packing import meanings
 from costcalc.inventory.stored import Checkpoint, Stored
 
 BITS = {"F32": 32, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "I64": 64, "U8": 8, "I8": 8, "F8_E4M3": 8, "F4": 4}

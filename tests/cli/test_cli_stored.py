@@ -80,7 +80,7 @@ def test_packed_integers_are_told_and_not_guessed_at(fine, tmp_path):
 
 
 def test_what_headers_do_not_say_is_refused(refused, checkpoint):
-    for words in (["--by", "layer"], ["--train-layers", "0"], ["--explain"]):
+    for words in (["--by", "layer"], ["--train-layers", "0"], ["--explain"], ["--as", "llama"]):
         what, hint = refused("params", checkpoint, *words)
         assert words[0] in what
         assert hint == f"costcalc params {checkpoint}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from costcalc.errors import shown
 from costcalc.inventory.stored import Checkpoint, Stored
-from costcalc.sources.checkpoint.found import INDEX, has_weights, is_checkpoint, refuse_pickle, weights_in
+from costcalc.sources.checkpoint.found import INDEX, has_checkpoint_and_config, is_checkpoint, refuse_pickle, weights_in
 from costcalc.sources.checkpoint.opened import refusal
 from costcalc.sources.checkpoint.shards import read_index, whole_set
 from costcalc.sources.files import is_file, is_folder, read_text
@@ -76,4 +76,4 @@ def _once(tensors: list[Stored], paths: list[Path]) -> tuple[Stored, ...]:
     return tuple(tensors)
 
 
-__all__ = ["Checkpoint", "Stored", "has_weights", "is_checkpoint", "read_checkpoint", "weights_in"]
+__all__ = ["Checkpoint", "Stored", "has_checkpoint_and_config", "is_checkpoint", "read_checkpoint", "weights_in"]

@@ -37,9 +37,12 @@ def refuse_weights(word: str) -> None:
     raise refusal(path, "a checkpoint without a config.json, which would say how its weights are used", hint)
 
 
-def has_weights(folder: Path) -> bool:
-    """Whether a folder holds safetensors or GGUF files."""
-    return any(name.endswith(SUFFIXES) for name in _weights(folder))
+def has_checkpoint_and_config(word: str) -> bool:
+    """Whether a MODEL is a folder of weights and a config.json, or a file of weights in one; pickles are none."""
+    folder = Path(word) if is_folder(word) else Path(word).parent
+    if not is_file(str(folder / "config.json")):
+        return False
+    return word.endswith(SUFFIXES) or (is_folder(word) and any(name.endswith(SUFFIXES) for name in _weights(folder)))
 
 
 def weights_in(folder: Path) -> Path:

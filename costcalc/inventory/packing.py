@@ -22,10 +22,11 @@ SCALE = "scale"
 """The packing of tensors that scale others."""
 NARROW = (*EIGHT_BITS, "U8")
 BUFFERS = re.compile(
-    r"(?:^|\.)(?:position_ids|token_type_ids|masked_bias|num_batches_tracked|(?:\w*_)?inv_freq|cos_cached|sin_cached)$"
+    r"(?:^|\.)(?:position_ids|token_type_ids|masked_bias|num_batches_tracked|(?:\w*_)?inv_freq|cos_cached|sin_cached"
+    r"|slope_rate|(?:query|key|diagonal)_decay)$"
     r"|^rope_(?:freqs|factors_long|factors_short)\.weight$"
 )
-"""Tensors that a model makes anew at each start: positions, rotations."""
+"""Tensors that a model makes anew at each start: positions, rotations, decays that the layer fixes."""
 MASKS = re.compile(r"(?:attn|attention)\.bias$")
 """Of more than one dimension, the mask of GPT-2 and its kin; of one it may be a bias."""
 BESIDE = re.compile(r"(?P<stem>.+)\.(?P<part>\w+?)(?P<scale>_scale(?:_inv|_2)?|_offset|_zero_point)$")
