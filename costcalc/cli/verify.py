@@ -62,9 +62,7 @@ def run(
     return _ended(report, output, agrees=all(result.agrees for _, result in results))
 
 
-def _against_headers(
-    words: list[str], read_as: str | None, form: str | None, as_json: bool, output: str | None
-) -> int:
+def _against_headers(words: list[str], read_as: str | None, form: str | None, as_json: bool, output: str | None) -> int:
     """What config.json files state against the checkpoints beside them."""
     results = [checked_headers(word, read_as) for word in words]
     report = headers_report(results)

@@ -140,8 +140,8 @@ def _indices(rests: list[str], layers: list[int]) -> dict[str, int]:
     in_order = sorted(pairs, key=lambda each: [int(number) for number in re.findall(r"\d+", each)])
     if len(singles) < len(layers) == len(in_order):
         return dict(zip(in_order, layers, strict=True))
-    if [int(each) for each in singles] == list(range(len(layers))):
-        return dict(zip(singles, layers, strict=True))
+    if layers != list(range(len(layers))):  # a number beyond the sets means no layer
+        return dict(zip(singles, layers, strict=False))
     return {each: int(each) for each in singles}
 
 

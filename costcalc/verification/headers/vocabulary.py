@@ -100,6 +100,7 @@ ROLES: dict[str, str] = {
 FUSED: dict[str, str] = {
     "q k v": "qkv qkv_proj c_attn query_key_value wqkv attn_qkv in_proj qkv_layer in_proj_qkv",
     "q k v gate": "in_proj_qkvz qkvg_proj",
+    "q gate": "q_proj",
     "k v": "kv kv_proj key_value c_kv",
     "k_up v_up": "kv_b_proj attn_kv_b wkv_b",
     "gate up": "gate_up_proj wi fc1 gate_up w1w3 input_linear gate_and_up up_gate_proj w13 ffn_gate_up",

@@ -158,6 +158,8 @@ def test_further_modules_may_be_there_or_not():
     own = {"enorm.weight": [48], "hnorm.weight": [48], "eh_proj.weight": [48, 96], "shared_head.norm.weight": [48]}
     own |= {"embed_tokens.weight": [97, 48], "shared_head.head.weight": [97, 48]}
     whole = {**tensors, **further, **{f"model.layers.3.{each}": shape for each, shape in own.items()}}
+    assert not checked(config, whole).agrees
+    config = {**config, "num_nextn_predict_layers": 1}
     check = checked(config, whole)
     assert check.agrees
     assert checked(config, tensors).agrees
