@@ -38,6 +38,7 @@ from wrapper_cases import (
     OTHER_TEXTS,
     OWN,
     SMALL,
+    TEXTS,
     TIES,
 )
 
@@ -45,6 +46,8 @@ Config = dict[str, Any]
 
 LAYERS = ("num_hidden_layers", "depth", "encoder_layers", "num_layers", "num_blocks")
 TEXT, TIE = "text_config", "tie_word_embeddings"
+BIASES = ("attention_bias", "mlp_bias")
+"""Fields that some classes have without declaring them."""
 USUAL_THETA = 10_000.0
 HERE = Path(__file__).resolve().parent
 
@@ -189,13 +192,17 @@ def own_text(cls: Any, key: str) -> Config | None:
 
 def write_defaults() -> None:
     """The raw field defaults of each config class, the other names of its fields, and its own text part."""
-    of_text = {name: wrapper.key for name, wrapper in wrappers().items()}
-    for name in (*of_text, *CLASSES):
+    known = wrappers()
+    of_text = {name: wrapper.key for name, wrapper in known.items()}
+    for name in (*of_text, *CLASSES, *TEXTS):
         cls = transformers.CONFIG_MAPPING[name]
         data = {field.name: field.default for field in dataclasses.fields(cls) if field.name in cls.__annotations__}
         if name in of_text:
             data[of_text[name]] = own_text(cls, of_text[name])
-        rotary = {"rope_theta": cls.default_theta} if cls.default_theta != USUAL_THETA and name in CLASSES else {}
+            if known[name].ties == "wrapper":
+                data.setdefault(TIE, False)  # as the library takes a class without this field
+        data |= {key: getattr(cls(), key) for key in BIASES if name in (*CLASSES, *TEXTS) and hasattr(cls(), key)}
+        rotary = {"rope_theta": cls.default_theta} if cls.default_theta != USUAL_THETA and name not in of_text else {}
         data |= rotary
         if cls.attribute_map:
             data["_aliases"] = cls.attribute_map

@@ -59,6 +59,14 @@ DELTA: Config = {
     "linear_value_head_dim": 14,
     "layer_types": ["linear_attention", "full_attention", "linear_attention"],
 }
+MIXTURE: Config = {
+    "n_routed_experts": 5,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 19,
+    "first_k_dense_replace": 1,
+}
+TURNED: Config = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]}
+"""RoPE of three positions, in sections that fit a head of 8."""
 OWN: dict[str, Config] = {
     "aria_text": {"moe_num_experts": 5, "moe_topk": 2, "moe_num_shared_experts": 1},
     "cohere2": {"sliding_window": 5},
@@ -66,9 +74,15 @@ OWN: dict[str, Config] = {
     "gemma": {"head_dim": 10},
     "gemma3_text": {"head_dim": 10, "sliding_window": 5},
     "lfm2": {"full_attn_idxs": [1], "layer_types": ["conv", "full_attention", "conv"], "block_multiple_of": 1},
+    "glm4v_moe_text": {**MIXTURE, "rope_parameters": {**TURNED, "mrope_section": [1, 1, 0]}},
+    "glm4v_text": {"rope_parameters": TURNED},
+    "glm_ocr_text": {"rope_parameters": TURNED},
+    "hunyuan_vl_text": {"head_dim": 10},
+    "qwen2_5_omni_text": {"rope_parameters": TURNED},
     "lfm3": {},
     "mistral": {"sliding_window": 5},
     "qwen3": {"head_dim": 10},
+    "qwen3_omni_moe_text": {"num_experts": 5, "num_experts_per_tok": 2, "moe_intermediate_size": 19},
     "qwen3_vl_text": {"head_dim": 10},
 }
 LATENT: Config = {
@@ -116,7 +130,9 @@ TIES: list[tuple[bool, bool | None]] = [(True, None), (False, False)]
 """What wrapper and text part say of the tie: those in which whoever has the word, and in whatever version, agree."""
 
 MORE: dict[str, Config] = {
+    "emu3": {"vocabulary_map": {"<image>": 1}},
     "fun_asr_nano": {"adaptor_config": {"hidden_size": 48, "intermediate_size": 12, "num_attention_heads": 6}},
+    "granite_docling": {"vision_config": {"out_hidden_size": 48}},
     "nemotron_h_omni": {
         "vision_config": {"model_type": "radio", "num_hidden_layers": 1, "video_temporal_patch_size": 2}
     },
@@ -124,8 +140,8 @@ MORE: dict[str, Config] = {
 }
 """What a small text part asks of the keys beside it."""
 
-NOT_BUILT = {"fast_vlm", "gemma3n", "perception_lm"}
-"""Their vision towers are of another library."""
+NOT_BUILT = {"fast_vlm", "gemma3n", "granite4_vision", "perception_lm", "qwen2_5_omni", "qwen3_omni_moe"}
+"""Their towers are of another library or cannot be small; or they hold a talker, and the wrapper that is counted."""
 
 ELSEWHERE = {"apertus1p5", "minimax_m3_vl"}
 """Their rows stand beside those of their text models."""
@@ -141,12 +157,33 @@ NOT_RUN = {
     "minicpm_ocr",
     "modernvbert",
 }
+NOT_RUN |= {"ultravbert", "hunyuan_vl"}
 NOT_RUN |= {"gemma4", "gemma4_unified", "paligemma", "qwen2_5_vl", "qwen2_vl"}
 NOT_RUN |= {"minicpmv4_6", "minicpmv4_7", "nemo_speechlm", "nemotron_h_omni", "qwen3_5", "qwen3_5_moe"}
 """They want an image, or have states or latents, which other rows are about: their parameters alone are counted."""
 
-LEFT_OUT = {"aya_vision/default", "exaone4_5/ties=True,None"}
+LEFT_OUT = {
+    "aya_vision/default",
+    "emu3/default",
+    "hunyuan_vl/default",
+    "qwen3_omni_moe_thinker/default",
+    "exaone4_5/ties=True,None",
+}
 """What the library does not build."""
+
+TEXTS = (
+    "emu3_text_model",
+    "glm4v_moe_text",
+    "glm4v_text",
+    "glm_ocr_text",
+    "granite4_vision_text",
+    "granite_docling_text",
+    "hunyuan_vl_text",
+    "paddleocr_vl_text",
+    "qwen2_5_omni_text",
+    "qwen3_omni_moe_text",
+)
+"""Text models that stand in wrappers alone: their class defaults are written, and their rows are the wrappers'."""
 
 CLASSES = {
     "git": "GitForCausalLM",
@@ -154,7 +191,7 @@ CLASSES = {
     "moshi": "MoshiForCausalLM",
     "phi4_multimodal": "Phi4MultimodalForCausalLM",
 }
-"""Text models that stand in wrappers alone, or whose keys stand beside those of other parts."""
+"""Text models that are built alone, or whose keys stand beside those of other parts."""
 
 APART = ("image_encoder", "visual_projection", "img_temporal_embedding", "embed_tokens_extend")
 """Words of parameters that are of other parts, in models of one config."""

@@ -45,7 +45,9 @@ def read_nested(config: Config) -> Written:
     text, lineage = _flat(config, wrapper) or _nested(config, wrapper)
     check_code(text, getattr(lineage, "CODE", {}).get(text.model_type, ()))
     text.model_class = lineage.CLASSES[text.model_type][0]
-    if text.model_type not in WRAPPERS:
+    if text.model_type in WRAPPERS:
+        config.note(TIE)  # the head is further in
+    else:
         is_alone = config.model_class in wrapper.alone
         text.values[TIE] = tie_of(config, text, TEXT if is_alone else wrapper.ties)
     text.note(*wrapper.drops)

@@ -30,9 +30,9 @@ def _of_the_wrapper(config: Config, text: Config) -> Any:
     the wrapper's has no such field, or where version 4 wrote the file: there the text part alone had the word.
     """
     leaves_it_open = TIE not in config.data and (TIE in text.data or _is_of_version_4(config))
-    if leaves_it_open or (config.values.get(TIE) is None and config.defaults.get(TIE) is None):
-        return text.values.get(TIE)
-    return config.values[TIE]
+    inner = text.values.get(TIE)
+    is_open = leaves_it_open or (config.values.get(TIE) is None and config.defaults.get(TIE) is None)
+    return inner if is_open and inner is not None else config.values.get(TIE)
 
 
 def _is_of_version_4(config: Config) -> bool:

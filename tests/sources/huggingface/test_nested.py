@@ -45,7 +45,7 @@ def _wrapped(text: Config | None = None, **more: Any) -> Config:
 def test_the_table_is_whole():
     assert set(WRAPPERS) == {name for name, module in LINEAGES.items() if module == "nested"}
     for name, wrapper in WRAPPERS.items():
-        assert LINEAGES[wrapper.text] != "nested", name
+        assert LINEAGES[wrapper.text] != "nested" or LINEAGES[WRAPPERS[wrapper.text].text] != "nested", name
         assert wrapper.classes
 
 
@@ -76,6 +76,24 @@ def test_a_text_part_that_is_not_written_is_what_the_wrappers_class_builds():
     assert load({**whole, "text_config": None}).inventory.records == load({"model_type": "aria_text"}).inventory.records
     assert load({"model_type": "voxtral"}).d_model == 3072
     assert load({"model_type": "voxtral", "text_config": {"num_hidden_layers": 3}}).d_model == 3072
+
+
+def test_a_wrapper_in_a_wrapper():
+    """Qwen2.5-Omni: its thinker is a wrapper, beside a talker and a vocoder."""
+    text = {**{key: value for key, value in LLAMA.items() if key not in ("model_type", "head_dim")}, "hidden_size": 60}
+    text["num_key_value_heads"] = 2
+    thinker = {"model_type": "qwen2_5_omni_thinker", "text_config": text}
+    whole = load({"model_type": "qwen2_5_omni", "thinker_config": thinker, "talker_config": {"x": 1}})
+    assert whole.inventory.records == load(thinker).inventory.records
+    assert whole.not_counted == ("talker", "vocoder", "vision tower", "audio tower")
+    assert load({"model_type": "qwen2_5_omni"}).d_model == 3584
+    assert load({"model_type": "qwen3_omni_moe", "thinker_config": {"text_config": {"head_dim": 128}}}).d_model == 2048
+
+
+def test_an_error_in_a_wrapper_in_a_wrapper_shows_its_line(refusal, write):
+    config = {"model_type": "qwen2_5_omni", "thinker_config": {"text_config": {"hidden_size": -1}}}
+    error = refusal(write(json.dumps(config, indent=2), "config.json"))
+    assert error.where.rpartition("config.json")[2].startswith(":5:")
 
 
 def test_what_repeats_the_text_part_is_nothing_new():

@@ -32,8 +32,9 @@ HEADS_OF_THEIR_OWN = {"mistral3/default", "mistral3/text=ministral3"}
 REFUSED = {
     "ovis2/default": "`hidden_size` 1536 is not that of the text part, 4096",
 }
-NOT_RECORDED = {"apertus1p5", "fast_vlm", "gemma3n", "minimax_m3_vl", "perception_lm"}
-"""Their rows are elsewhere, or their towers are of another library."""
+NOT_RECORDED = {"apertus1p5", "fast_vlm", "gemma3n", "granite4_vision", "minimax_m3_vl", "perception_lm"}
+NOT_RECORDED |= {"qwen2_5_omni", "qwen3_omni_moe"}
+"""Their rows are elsewhere, or their other parts could not be built."""
 
 
 def _with_defaults(config: Config) -> Config:
