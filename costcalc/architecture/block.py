@@ -12,9 +12,10 @@ from costcalc.architecture.affine import affine_records
 from costcalc.architecture.attention import Attention, Compressed, Convolved, GroupedQuery, Latent
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
-from costcalc.architecture.feed_forward import FeedForward, Mixture, RWKVChannel
+from costcalc.architecture.feed_forward import FeedForward, Mixture, Network, RWKVChannel
 from costcalc.architecture.mixer import Fourier, Mixer
 from costcalc.architecture.norm import Norm
+from costcalc.architecture.norm_gate import NormGate
 from costcalc.architecture.places import CROSS, At, Stream
 from costcalc.architecture.positions import NoPositions, OfDistances, Positions, RelativePositions, RotaryPositions
 from costcalc.architecture.shared_block import SharedBlock
@@ -49,6 +50,10 @@ class Block(Component):
         which a checkpoint holds (Gemma-4). sublayer_gates: each sublayer's output is multiplied by the tanh of a
         number of its own before it is added; needs_memory: without tokens of an encoder to look at, nothing of the
         layer runs (both of the layers that look at an image in Llama-3.2-Vision, arXiv 2407.21783, section 7).
+        norm_gate: behind the norm in front of a sublayer (A.X-K2). residual_mean: of the n terms of the stream so far,
+        its start and each sublayer's output, every one weighs 1 / sqrt(n) (Beam); it changes no count. shortcut: a
+        second network that reads what `feed_forward` reads, behind the same norm, and whose result is added behind the
+        next layer (LongCat-Flash, arXiv 2509.01322, section 2.2).
     mixer: in place of an attention; all but FNet's are recurrent. mixer_beside: one beside the attention, of what
     that reads (Falcon-H1). shared_block: attention and a network whose weights other layers share, and whose result the
     mixer reads beside the residual stream (Zamba).
@@ -72,6 +77,9 @@ class Block(Component):
     residual_affine: Flag = False
     augmented_residual: AugmentedResidual | None = None
     feed_forward_beside: FeedForward | None = None
+    norm_gate: NormGate | None = None
+    residual_mean: Flag = False
+    shortcut: Network | None = None
     layer_scale: Annotated[Literal[False, "buffer"], BeforeValidator(no_number)] = False
     sublayer_gates: Flag = False
     needs_memory: Flag = False
@@ -104,7 +112,9 @@ class Block(Component):
             yield self.cross_attention.block_choice is None, "`block_choice` is not for `cross_attention`"
         looks_at_itself = isinstance(self.attention, GroupedQuery) and self.attention.memory_width is not None
         yield not looks_at_itself, "`memory_width` is for `cross_attention`", "take it out"
-        routes = any(isinstance(network, Mixture) for network in (self.feed_forward, self.feed_forward_beside))
+        routes = any(
+            isinstance(network, Mixture) for network in (self.feed_forward, self.feed_forward_beside, self.shortcut)
+        )
         yield (
             not (self.share_weights and routes),
             "layers that share experts: how many of them a token uses in all of its turns is not known",
@@ -132,6 +142,16 @@ class Block(Component):
                 yield rotary_dim <= head_dim, f"rotary_dim {rotary_dim} is more than head_dim {head_dim}"
                 yield rotary_dim % 2 == 0, f"rotary_dim {rotary_dim} is odd: RoPE rotates pairs"
         yield from self._rules_of_what_is_beside()
+        yield from self._rules_of_plain_layers()
+
+    def _rules_of_plain_layers(self) -> Iterator[Rule]:
+        """What only layers have whose sublayers stand one after another, behind norms or without scales."""
+        before = self.norms in ("pre", "sandwich") and not self.parallel
+        yield self.norm_gate is None or before, "`norm_gate` stands behind norms in front of sublayers"
+        scaled = self.residual_affine or self.residual_scale != 1.0 or self.parallel
+        yield not (self.residual_mean and scaled), "`residual_mean` is a sum of its own: it goes with no other scale"
+        reads = self.feed_forward is not None and self.norms == "pre" and not self.parallel
+        yield self.shortcut is None or reads, "a `shortcut` reads what a `feed_forward` reads, behind a norm before it"
 
     def _rules_of_what_is_beside(self) -> Iterator[Rule]:
         """What stands beside a sublayer needs it, and norms where its own are."""
@@ -171,7 +191,7 @@ class Block(Component):
             part: Attention | None = getattr(self, name)
             if part is not None:
                 part.check((*where, name), d_model)
-        for name in ("mixer", "mixer_beside", "shared_block", "feed_forward", "feed_forward_beside"):
+        for name in ("mixer", "mixer_beside", "shared_block", "feed_forward", "feed_forward_beside", "shortcut"):
             other: Mixer | SharedBlock | FeedForward | None = getattr(self, name)
             if other is not None:
                 other.check((*where, name), d_model)
@@ -213,6 +233,8 @@ class Block(Component):
             yield from self.norm.records(at, "feed_forward_beside_norm", width)
             yield from self.feed_forward_beside.records(at.under("feed_forward_beside"), d_model, stream)
             yield from self.norm.records(at, "feed_forward_beside_output_norm", width)
+        if self.shortcut is not None:
+            yield from self.shortcut.records(at.under("shortcut"), d_model, stream)
         if self.layer_scale:
             yield at.weight("layer_scale", {"one": 1}, role=self.layer_scale)
 
@@ -225,7 +247,9 @@ class Block(Component):
             yield from affine_records(at, f"{name}_output", d_model)
 
     def _norms_before(self, at: At, name: str, width: dict[str, int], stream: Stream) -> Iterator[Record]:
-        """The norm of a sublayer; before an attention, rows beside the text have one of their own (Pegasus-X)."""
+        """The norm of a sublayer, and its gate; before an attention, rows beside the text have a norm (Pegasus-X)."""
         yield from self.norm.records(at, f"{name}_norm", width)
+        if self.norm_gate is not None:
+            yield from self.norm_gate.records(at, f"{name}_norm", width["D"], stream)
         if name == "attention" and stream.text.more:
             yield from self.norm.records(at, "global_attention_norm", width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from costcalc.architecture.attention import GroupedQuery, OfText
+from costcalc.architecture.attention import OfText
 from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import ClassifierHead, VocabularyHead
@@ -60,7 +60,7 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     )
     yield (
         not _looks_back(arch),
-        "`chunk`, `cache_of` and `block_choice` are for a decoder",
+        "`chunk`, `cache_of`, `block_choice` and `top_k` are for a decoder",
         ("encoder", "layers"),
         "take them out",
     )
@@ -143,8 +143,8 @@ def _looks_back(arch: Architecture) -> bool:
     if arch.encoder is None:
         return False
     of_encoder = [group.block.attention for group in arch.groups if group.path.partition(".")[0] == "encoder"]
-    chooses = [isinstance(some, GroupedQuery) and some.block_choice is not None for some in of_encoder]
-    return any(chooses) or any(some is not None and (some.chunk, some.cache_of) != (None, None) for some in of_encoder)
+    back = ("chunk", "cache_of", "block_choice", "top_k")
+    return any(some is not None and any(getattr(some, key, None) for key in back) for some in of_encoder)
 
 
 def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:

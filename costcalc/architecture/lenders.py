@@ -1,11 +1,11 @@
-"""Layers that read the keys and values of an earlier one: who lends to whom, and whether those can be read."""
+"""Layers that read the keys and values of an earlier one, or meet the keys that it chose: whether those are there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture.attention import GroupedQuery
+from costcalc.architecture.attention import GroupedQuery, Latent
 from costcalc.architecture.component import RuleError, Where
 
 if TYPE_CHECKING:
@@ -31,6 +31,23 @@ def check_lenders(entries: tuple[Any, ...], where: Where, d_model: int) -> None:
             _check_lender(attention, lender, spot, d_model)
         if block.name is not None:
             nearest[block.name] = block
+
+
+def check_choosers(entries: tuple[Any, ...], where: Where) -> None:
+    """Raise `RuleError` where a layer has `top_k` keys chosen and no `indexer`, and no earlier layer chose as many."""
+    chosen: int | None = None
+    for block, at in _in_order(entries, where):
+        attention = block.attention
+        if not isinstance(attention, Latent) or attention.top_k is None:
+            continue
+        if attention.indexer is not None:
+            chosen = attention.top_k
+        elif chosen is None:
+            message = "no earlier layer chooses the `top_k` keys that this one meets"
+            raise RuleError(message, (*at, "attention", "top_k"), "write an `indexer` here, or in a layer before")
+        elif chosen != attention.top_k:
+            message = f"top_k {attention.top_k}, and the nearest earlier layer with an indexer chooses {chosen}"
+            raise RuleError(message, (*at, "attention", "top_k"), f"write `top_k: {chosen}`, or an `indexer` here")
 
 
 def _no_lender(name: str, where: Where, block: Block, *, is_later: bool) -> RuleError:

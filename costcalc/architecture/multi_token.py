@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from costcalc.architecture.attention import Latent
 from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, RuleError, Size, Where
 from costcalc.architecture.norm import Norm
@@ -28,7 +29,8 @@ class MultiToken(Component):
         """The layer's rules; one layer a module, without neighbours."""
         self.layer.check((*where, "layer"), d_model)
         attention = self.layer.attention
-        alone = attention is None or attention.cache_of is None
+        chooses = not isinstance(attention, Latent) or attention.top_k is None or attention.indexer is not None
+        alone = chooses and (attention is None or attention.cache_of is None)
         for holds, key in ((self.layer.repeat == 1, "repeat"), (not self.layer.share_weights, "share_weights")):
             if not holds:
                 raise RuleError(
@@ -38,6 +40,7 @@ class MultiToken(Component):
         if positions.added or has_one_table(positions):
             message = f"a module adds no {positions.kind} positions of its own"
             raise RuleError(message, (*where, "layer", "positions"), "write `rope` or `none`")
+        alone = alone and self.layer.shortcut is None
         if not alone or self.layer.cross_attention is not None:
             raise RuleError("a module has no other layers to look at", (*where, "layer"), "take it out")
 

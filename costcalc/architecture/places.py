@@ -50,6 +50,11 @@ class Stream:
     cache: str = "kv"
     text: Text = OWN_TEXT
 
+    def chosen(self, most: int | None) -> Extent:
+        """The pairs, where each query meets at most so many keys, wherever they are; None for all. Of a decoder."""
+        pairs = self.pairs(None, None)
+        return replace(pairs, chosen=most) if isinstance(pairs, Pairs) else pairs
+
     def routed(self, chosen: int, handed: int | None) -> Stream:
         """Its rows where each goes to `chosen` experts; `handed` is for kernels that multiply with more."""
         return replace(self, rows=Routed(self.rows, chosen, handed))

@@ -15,7 +15,7 @@ from costcalc.architecture.block import Block
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.hyper_connections import HyperConnections
-from costcalc.architecture.lenders import check_lenders
+from costcalc.architecture.lenders import check_choosers, check_lenders
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.once import each_once, parts_of
 from costcalc.architecture.padding import Padding, check_text, handed
@@ -122,9 +122,13 @@ class Stack(Component):
             self.altup.check((*where, "altup"), d_model)
         self._check_entries(self.layers, (*where, "layers"), d_model)
         self._check_relative(where)
+        if _last_block(self.layers).shortcut is not None:
+            message = "the last layer has a `shortcut`, and its result is added behind the next one"
+            raise RuleError(message, (*where, "layers"), "write one more layer, or take it out there")
         self._check_shared_blocks(where)
         self._check_text(where)
         check_lenders(self.layers, where, d_model)
+        check_choosers(self.layers, (*where, "layers"))
 
     def _check_entries(self, entries: tuple[Block | Pattern, ...], where: Where, d_model: int) -> None:
         seen: set[tuple[int, ...]] = set()

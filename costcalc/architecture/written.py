@@ -17,6 +17,7 @@ KINDS: dict[str, str | None] = {
     "expert": "dense",
     "feed_forward": "dense",
     "feed_forward_beside": "dense",
+    "shortcut": "dense",
     "head": "vocabulary",
     "inner_norm": None,
     "mixer": None,

@@ -14,7 +14,7 @@ from costcalc.calculators.terms import weight_term
 from costcalc.calculators.workings import Figures, parameter_figures
 from costcalc.errors import CostcalcError
 from costcalc.expression import symbol
-from costcalc.inventory import Inventory, Weight
+from costcalc.inventory import Inventory, Weight, check_stated
 from costcalc.inventory.workload import checked_length
 
 EVEN = "each token chooses each expert alike, independently of the others: a mean"
@@ -80,7 +80,7 @@ def _routed(inventory: Inventory) -> dict[str, list[Weight]]:
     """The weights of which a token uses some, by the path of their experts."""
     held: dict[str, list[Weight]] = {}
     for weight in inventory.weights:
-        if weight.used is not None:
+        if weight.used is not None and "E" in weight.used:
             held.setdefault(weight.path.rpartition(".")[0], []).append(weight)
     return held
 
@@ -97,6 +97,7 @@ def _of_one(weight: Weight) -> Weight:
 def expert_figures(inventory: Inventory, tokens: int) -> Figures:
     """`distinct_experts.` and `expert_parameters.` of each mixture by its path, and `read_parameters`."""
     tokens = checked_length(tokens, name="tokens", least=1)
+    check_stated(inventory, of="flops")
     if tokens > MOST_TOKENS:
         raise CostcalcError(
             f"{tokens:,} tokens of one step are more than {MOST_TOKENS:,}: all experts are read",

@@ -38,7 +38,7 @@ def weight_term(weight: Weight, *, used: bool = False) -> Figure:
     return _figure(weight.path, "parameters", formula, values, "").of("used" if chosen else "")
 
 
-USED = {"E": "X"}
+USED = {"E": "X", "E_unused": "X_unused"}
 """The letter of an axis that is replaced by how much of it one token uses."""
 
 

@@ -131,12 +131,16 @@ class Pairs(Extent):
       chunk   F(p+T) - F(p), F(n) = (n // c)·c(c+1)/2 + r(r+1)/2 with r = n mod c
       rectangle  T·(p + T); with a window T·(min(p, w-1) + T): a cache hands over at most w - 1 past keys.
     Not causal, the window reaches w // 2 places to either side (ModernBERT, arXiv 2412.13663): `around`.
+
+    chosen: each query meets so many of the keys, wherever they are: as many pairs as in a window of that length, but
+    kernels that mask the others are handed all of them.
     """
 
     letters: ClassVar[str] = "B·P"
     window: int | None = None
     chunk: int | None = None
     causal: bool = True
+    chosen: int | None = None
 
     def of(self, workload: Workload) -> int:
         """B x P."""
@@ -161,9 +165,10 @@ class Pairs(Extent):
         past, new = workload.past_tokens, workload.new_tokens
         if self.chunk is not None:
             return _in_chunks(past + new, self.chunk) - _in_chunks(past, self.chunk)
-        if self.window is None:
+        most = self.window if self.chosen is None else self.chosen
+        if most is None:
             return new * past + _triangle(new)
-        beyond = _triangle(positive(past + new - self.window)) - _triangle(positive(past - self.window))
+        beyond = _triangle(positive(past + new - most)) - _triangle(positive(past - most))
         return new * past + _triangle(new) - beyond
 
 

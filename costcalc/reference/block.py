@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from costcalc.reference.affine import affine
-from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.augmented_residual import augmented
 from costcalc.reference.compressed import compressed_attention
 from costcalc.reference.convolved import convolved_attention
@@ -19,6 +21,7 @@ from costcalc.reference.kinds import of_kind
 from costcalc.reference.latent import latent
 from costcalc.reference.mixers import mixer
 from costcalc.reference.mixture_of_heads import mixture_of_heads
+from costcalc.reference.norm_gate import gated_norm
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import ON_SCORES
 from costcalc.reference.shared_block import shared_block
@@ -33,6 +36,7 @@ Normed = Callable[[Array, str], Array]
 Join = Callable[[Array, Array, str], Array]
 """The residual stream behind a sublayer of this name: of the stream before it, and what the sublayer gives."""
 
+BEFORE_SUBLAYERS = ("attention_norm", "mixer_norm", "cross_attention_norm", "feed_forward_norm")
 ATTENTION: dict[str, Callable[..., Array]] = {
     "grouped_query": grouped_query,
     "latent": latent,
@@ -114,6 +118,8 @@ class Sublayers:
         """A norm of the layer, with the gain of this name; before an attention, rows beside the text have their own."""
         beside = self.sight.global_tokens if name == "attention_norm" else 0
         rows = norm(self.fields["norm"], y[:, beside:], self.at, name)  # (B, T, D)
+        if self.fields["norm_gate"] and name in BEFORE_SUBLAYERS:
+            rows = gated_norm(self.fields["norm_gate"], rows, self.at, name)  # (B, T, D)
         if not beside:
             return rows
         more = norm(self.fields["norm"], y[:, :beside], self.at, f"global_{name}")  # (B, G, D)
@@ -122,13 +128,17 @@ class Sublayers:
     def join(self, x: Array, y: Array, name: str) -> Array:
         """x + scale · y (Granite), with x and y shifted and scaled first, channel by channel, in ZAYA1.
 
-        x: (B, T, D), the stream; y: (B, T, D), what a sublayer of this name gave. A gate is the tanh of one number
-        (Llama 3, arXiv 2407.21783, section 7; Flamingo, 2204.14198, figure 4).
+        x: (B, T, D), the stream; y: (B, T, D), what a sublayer of this name gave. Of a mean, all terms so far weigh the
+        same (`depth_scaled_residual_add` of Beam). A gate is the tanh of one number (Llama 3, arXiv 2407.21783, section
+        7; Flamingo, 2204.14198, figure 4).
         """
         if self.fields["sublayer_gates"]:
             y = np.tanh(self.at.parameter(f"{name}_gate", 1)) * y
         if self.fields["residual_affine"]:
             x, y = affine(x, self.at, f"{name}_residual"), affine(y, self.at, f"{name}_output")
+        if self.fields["residual_mean"]:
+            terms = 2 * self.sight.layer + (3 if name == "feed_forward" else 2)  # the first is the stream's start
+            return x * FLOAT(math.sqrt((terms - 1) / terms)) + y * FLOAT(1 / math.sqrt(terms))
         return x + self.fields["residual_scale"] * y
 
     def attend(self, y: Array) -> Array:
@@ -155,7 +165,11 @@ class Sublayers:
         fields, here = self.fields, self.at.under("feed_forward")
         if fields["feed_forward_beside"]:
             return two_beside(fields, y, self.at, residual=self.stream, normed=self.normed, sight=self.sight)
-        return feed_forward(fields["feed_forward"], y, here, residual=self.stream, sight=self.sight)
+        some: dict[str, Any] = {"residual": self.stream, "sight": self.sight}
+        if fields["shortcut"]:
+            later = feed_forward(fields["shortcut"], y, self.at.under("shortcut"), **some)  # (B, T, D)
+            self.sight.shortcuts[self.sight.layer + 1] = later
+        return feed_forward(fields["feed_forward"], y, here, **some)
 
 
 def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
@@ -180,6 +194,8 @@ def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
     if fields["feed_forward"]:
         parts.stream = x
         x = place(x, parts.feed, parts.normed, "feed_forward", parts.join)  # (B, T, D)
+    if sight.layer in sight.shortcuts:
+        x = x + sight.shortcuts[sight.layer]  # (B, T, D)
     return x if sight.asks or not fields["needs_memory"] else whole
 
 

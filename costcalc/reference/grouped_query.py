@@ -184,8 +184,11 @@ def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope, *, d_mode
     if fields["output_gate"] is not None:
         width = of_kind({"per_channel": v_dim, "per_head": 1}, fields["output_gate"], "output gate")
         activation = of_kind(ACTIVATIONS, fields["gate_activation"], "activation")
-        gate = activation(at.linear("gate", x, heads * width, bias=fields["gate_bias"]))  # (B, T, N·v), or (B, T, N)
-        mixed = mixed * split_heads(gate, heads)  # (B, N, T, v) * (B, N, T, v or 1)
+        is_one_number = fields["gate_bias"] == "per_head"
+        gate = at.linear("gate", x, heads * width, bias=fields["gate_bias"] is True)  # (B, T, N·v), or (B, T, N)
+        if is_one_number:
+            gate = gate + np.repeat(at.parameter("gate_bias", heads), width)  # + (N·v)
+        mixed = mixed * split_heads(activation(gate), heads)  # (B, N, T, v) * (B, N, T, v or 1)
     joined = join_heads(mixed)  # (B, T, N·v)
     if fields["output_norm"] is not None:
         joined = norm(fields["output_norm"], joined, at, "output_norm")  # SubLN, arXiv 2210.06423, section 3

@@ -33,6 +33,9 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
     inside, bias = rows, fields["latent_bias"]  # (B·T, D)
     if fields["latent_dim"]:
         inside = at.linear("latent_down", rows, fields["latent_dim"], bias=bias)  # (B·T, D) x (D, R)
+    if fields["unused"]:
+        for name in ("gate", "up") if fields["expert"]["kind"] == "gated" else ("up",):
+            at.under("unused").parameter(name, fields["unused"], x.shape[-1], fields["expert"]["d_ff"])
     y = sent(fields, inside, weights, chosen, at.under("experts"))  # (B·T, D), or (B·T, R)
     if fields["latent_dim"]:
         y = at.linear("latent_up", y, x.shape[-1], bias=bias)  # (B·T, R) x (R, D)
@@ -52,12 +55,17 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
 def sent(fields: Fields, rows: Array, weights: Array, chosen: Array, at: Scope) -> Array:
     """Each expert on the rows that chose it; their weight multiplies its output, or, in Llama-4, its input.
 
+    A choice beyond the experts gives the row itself, weighed.
+
     rows: (B·T, D); weights, chosen: (B·T, X); result: (B·T, D).
     """
     run = of_kind(NETWORKS, fields["expert"]["kind"], "expert")
     is_input = of_kind({"inputs": True, "outputs": False}, fields["router"]["weigh"], "weight of an expert")
-    y = np.zeros_like(rows)  # (B·T, D)
-    for expert in np.unique(chosen) if len(rows) else [0]:  # of no rows one expert: all of their weights are held
+    is_itself = chosen >= fields["experts"]  # (B·T, X)
+    y = rows * np.where(is_itself, weights, FLOAT(0)).sum(axis=-1, keepdims=True)  # (B·T, D) * (B·T, 1)
+    chosen = np.where(is_itself, -1, chosen)  # (B·T, X)
+    hit = np.unique(chosen[~is_itself])
+    for expert in hit if len(hit) else [0]:  # where there is none, of no rows one: all of their weights are held
         row, slot = np.nonzero(chosen == expert)  # (r) each
         weight = weights[row, slot, None]  # (r, 1)
         part = rows[row] * weight if is_input else rows[row]  # (r, D)
@@ -89,7 +97,7 @@ def routed(fields: Fields, rows: Array, at: Scope, *, tokens: Array | None = Non
 
     A correction is added to the scores for the choice alone: it balances loads and weighs nothing (DeepSeek-V3, arXiv
     2412.19437, equation 16). Choices beyond the experts are none: a token is then sent to the first one with a weight
-    of 0 (`ZayaRouter`).
+    of 0 (`ZayaRouter`), or is itself its output (LongCat-Flash, arXiv 2509.01322, section 2.1: `sent`).
     """
     how, experts = fields["router"], fields["experts"]
     choices = experts + how["skips"]
@@ -101,7 +109,7 @@ def routed(fields: Fields, rows: Array, at: Scope, *, tokens: Array | None = Non
         liked = liked + at.parameter("router_correction", choices, role=how["correction"])  # (B·T, E) + (E)
     if how["groups"] > 1:
         liked = of_best_groups(how, liked)  # (B·T, E)
-    chosen = largest(liked, fields["experts_per_token"])  # (B·T, X)
+    chosen = largest(liked, fields["experts_per_token"] or experts)  # (B·T, X), of an unknown number all
     if how["table"]:
         chosen = looked_up(fields, at, tokens)  # (B·T, X)
     weights = np.take_along_axis(scores, chosen, axis=-1)  # (B·T, X)
@@ -110,6 +118,8 @@ def routed(fields: Fields, rows: Array, at: Scope, *, tokens: Array | None = Non
     if how["normalize"]:
         weights = weights / weights.sum(axis=-1, keepdims=True)  # (B·T, X) / (B·T, 1)
     is_none = chosen >= experts  # (B·T, X)
+    if of_kind({"nothing": False, "input": True}, how["skip_gives"], "choice of no expert"):
+        return weights * FLOAT(how["scale"]), chosen
     weights, chosen = np.where(is_none, FLOAT(0), weights), np.where(is_none, 0, chosen)
     if how["expert_scale"]:
         weights = weights * at.gain("router_expert_scale", experts)[chosen]  # (B·T, X)

@@ -35,6 +35,8 @@ class Sight:
     by its width, what the latest router's network made of the tokens, (B·T, width), for routers that add it (ZAYA1).
     sum_table: the table of relative positions of sums of blocks (LongT5). global_tokens: rows before the text that go
     through all layers with it (Pegasus-X).
+    shortcuts: by number of a layer, what a network of the layer before gave for it, (B, T, D).
+    chosen: the keys that the latest indexer chose for each of the T queries, (B, s) of row numbers.
     """
 
     start: int = 0
@@ -54,3 +56,5 @@ class Sight:
     sum_table: Table | None = None
     global_tokens: int = 0
     carried: dict[int, Array] = field(default_factory=dict)
+    chosen: list[Array] = field(default_factory=list)
+    shortcuts: dict[int, Array] = field(default_factory=dict)

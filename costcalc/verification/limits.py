@@ -58,6 +58,9 @@ def binding(fields: Fields, workload: Workload) -> tuple[Fields, dict[int, int]]
             window, chunk = attention.get("window"), attention.get("chunk")
             if window is not None and window != binds and _is_loose(window, length, causal=name == "decoder"):
                 replaced[window] = attention["window"] = binds
+            chosen = attention.get("top_k")
+            if chosen is not None and chosen != binds and _is_loose(chosen, length, causal=True):
+                replaced[chosen] = attention["top_k"] = binds
             ends = min(CHUNK, max(length - 1, 1))
             if chunk is not None and chunk != ends and chunk >= length:
                 replaced[chunk] = attention["chunk"] = ends

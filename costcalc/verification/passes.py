@@ -197,9 +197,13 @@ def _as_before(rows: dict[int, Array], errors: list[float], layer: int, x: Array
     return rows[layer]
 
 
+FEED_FORWARD = ("feed_forward", "feed_forward_beside", "shortcut")
+"""Where a layer may have a network."""
+
+
 def has_experts(fields: Fields) -> bool:
     """Whether some layer routes tokens."""
-    parts = [layer[name] for layer in _layers(fields) for name in ("feed_forward", "feed_forward_beside")]
+    parts = [layer[name] for layer in _layers(fields) for name in FEED_FORWARD]
     return any(part and "router" in part for part in parts)
 
 

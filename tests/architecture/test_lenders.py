@@ -94,7 +94,10 @@ def test_in_a_second_turn_of_a_pattern_a_later_layer_is_an_earlier_one(refusal):
 
 def test_only_a_decoder_has_them(refusal):
     encoder = {"layers": [layer("own"), layer("reads", cache_of="own")]}
-    assert str(refusal(layers=None, encoder=encoder)) == "`chunk`, `cache_of` and `block_choice` are for a decoder"
+    assert (
+        str(refusal(layers=None, encoder=encoder))
+        == "`chunk`, `cache_of`, `block_choice` and `top_k` are for a decoder"
+    )
     assert "chunk" in str(refusal(layers=None, encoder={"layers": [layer(chunk=5)]}))
 
 

@@ -8,6 +8,7 @@ from costcalc.architecture.component import RuleError
 from costcalc.architecture.feed_forward import Dense
 from costcalc.architecture.mixer import ShortConv
 from costcalc.architecture.norm import RMSNorm
+from costcalc.architecture.norm_gate import NormGate
 from costcalc.architecture.places import DECODER
 from costcalc.architecture.positions import LearnedPositions, RelativePositions, RotaryPositions
 from costcalc.architecture.shared_block import SharedBlock
@@ -68,6 +69,9 @@ OTHER = {
     "residual_affine": True,
     "augmented_residual": AugmentedResidual(rank=3),
     "feed_forward_beside": Dense(d_ff=41),
+    "norm_gate": NormGate(rank=3),
+    "residual_mean": True,
+    "shortcut": Dense(d_ff=41),
     "layer_scale": "buffer",
     "sublayer_gates": True,
     "needs_memory": True,

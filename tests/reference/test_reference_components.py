@@ -264,6 +264,7 @@ def attention_cases():
         "values normed by the layer": {"v_norm": "layernorm"},
         "gate per channel": GATE_OF_VALUES,
         "gate with a bias": {"output_gate": "per_channel", "gate_bias": True},
+        "gate with a bias of a head": {"output_gate": "per_channel", "gate_bias": "per_head"},
         "gate per head": {"output_gate": "per_head", "bias": True, "sinks": True, "window": 5},
     }
     for name, attention in some.items():
@@ -320,6 +321,16 @@ def other_attention_cases():
         yield f"{name}, further", latent(CORE, multi_token={"layer": {"attention": some}})
 
 
+def summed_cases():
+    """(name, written form) of gates behind norms, of means of what is summed, and of networks for the next layer."""
+    for before, norms in product(("all", "attention"), ("pre", "sandwich")):
+        layer = {"norm_gate": {"rank": 3, "before": before}, "norms": norms, "residual_mean": norms == "sandwich"}
+        yield f"gate of {before} norms {norms}", small(layer=layer)
+    for later in ({"d_ff": 41}, {"kind": "gated", "d_ff": 41}, MIXTURE):
+        layers = [{"attention": CORE, "feed_forward": {"d_ff": 37}, "shortcut": later} for _ in range(2)]
+        yield f"shortcut of {later.get('kind')}", small(layers=[*layers, {"attention": CORE}])
+
+
 def inside_cases():
     """(name, written form) of numbers and norms inside of an attention or a network, and of a head of fewer rows."""
     for norm in NORMS:
@@ -346,10 +357,26 @@ def latent_cases():
     for activation in ACTIVATIONS:
         yield f"latent gate {activation}", latent({**LATENT, "output_gate": "per_head", "gate_activation": activation})
     yield "latent gate per channel", latent({**LATENT, "output_gate": "per_channel", "q_rank": 17})
+    yield from indexed_cases()
     yield "latent encoder", encoder(layer={"attention": LATENT}, positions="rope")
     yield "latent pair", pair(layer={"attention": LATENT}, positions="rope")
     layers = [{"attention": LATENT}, {"attention": {**CORE, "window": 5}}]
     yield "latent and others", small(layers=layers, positions="rope")
+
+
+def indexed_cases():
+    """(name, written form) of latent attention over chosen keys, and of what else reads its latents."""
+    for norm, rotates, top_k in zip(NORMS, ("first", "last") * 3, (1, 3, 5, 11, 12, 1009), strict=True):
+        indexer = {"heads": 4, "head_dim": 9, "norm": NORMS[norm], "rotates": rotates}
+        own = {**LATENT, "q_rank": 17, "top_k": top_k, "indexer": indexer}
+        layers = [{"attention": own}, {"repeat": 2, "attention": {**own, "indexer": None}}]
+        yield f"latent, chosen {norm} {top_k}", small(layers=layers, positions="rope")
+    own["sinks"] = True
+    yield "latent, chosen, sinks", latent(own, positions="none", multi_token={"layer": {"attention": own}})
+    yield "latent sinks", latent({**LATENT, "sinks": True, "latent_scale": 2.5})
+    for reads in ("input", "query_latent"):
+        gate = {"output_gate": "per_channel", "gate_reads": reads, "query_reads": "both", "q_rank": 17}
+        yield f"latent gate of {reads}", latent({**LATENT, **gate})
 
 
 def latent(attention, **top):
@@ -387,6 +414,10 @@ def mixture_cases():
     for count in (1, 7, 8):
         yield f"{count} of 8 experts", mixed(experts_per_token=count)
     yield "one expert", mixed(experts=1, experts_per_token=1)
+    yield "an unknown number of experts", mixed(experts_per_token=None)
+    for kind in ("dense", "gated"):
+        itself = {"skips": 5, "skip_gives": "input", "correction": "buffer", "normalize": False, "scale": 2.5}
+        yield f"{kind} experts or the input", mixed(itself, unused=5, expert={"kind": kind, "d_ff": 17})
     yield "experts are handed all", mixed(dispatch="all", router={"weigh": "inputs", "scores": "sigmoid"})
     yield "limited experts", mixed(expert={**LIMITED, "d_ff": 17, "bias": True})
     yield "limited", small(feed_forward=LIMITED)
@@ -431,6 +462,7 @@ def around_cases():
         for beside in ({"kind": "dense", "d_ff": 17}, {"kind": "gated", "d_ff": 17}, MIXTURE):
             layer = {"norms": "sandwich", "feed_forward_beside": beside}
             yield f"{beside['kind']} beside {norm}", small(norm=NORMS[norm], layer=layer)
+    yield from summed_cases()
     yield "scaled layers", small(per_layer_input=OWN, layer={"layer_scale": "buffer"})
     yield "scaled states", small(altup=STATES, layer={"layer_scale": "buffer", "share_weights": True})
     scaled = {"norm": {"kind": "rmsnorm", "weight": False}, "input_scale": True, "expert_scale": True}
@@ -821,6 +853,9 @@ def test_what_is_recorded_is_what_is_stated(case):
 
 def check_recorded(arch, workload, tape):
     totals, found = compare(arch.inventory, workload, tape, phase="phase")
+    if arch.inventory.unstated:  # how much is multiplied is not told; what is held is
+        assert {fault.kind for fault in found} <= {"FLOPs"}
+        return
     assert found == []
     assert [total.stated for total in totals] == [total.recorded for total in totals]
     parameters, flops, cached, buffers, extra = (total.recorded for total in totals)

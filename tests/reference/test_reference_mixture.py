@@ -258,3 +258,22 @@ def test_weights_of_experts_are_scaled_when_all_else_is_done(place):
     np.testing.assert_array_equal(chosen, same)
     np.testing.assert_allclose(weights, plain * scales["router_expert_scale"][chosen], rtol=1e-5)
     assert here.tape.parameters["here.router_expert_scale"] == (10, "trainable")
+
+
+def test_a_choice_beyond_the_experts_is_the_token_itself(place):
+    """Of two experts and two identities a token takes the best two, weighed by the softmax of all four."""
+    rng = np.random.default_rng(7)
+    sizes = {"router": (5, 4), "experts.up": (2, 5, 3), "experts.down": (2, 3, 5), "unused.up": (2, 5, 3)}
+    given = {name: rng.normal(size=size) for name, size in sizes.items()}
+    router = {"skips": 2, "skip_gives": "input", "normalize": False, "scale": 1.5}
+    expert = {"kind": "dense", "d_ff": 3, "activation": "relu"}
+    some = Mixture(experts=2, experts_per_token=2, expert=expert, router=router, unused=2).model_dump()
+    x = rng.normal(size=(1, 11, 5)).astype(np.float32)
+    wanted = []
+    for row in x[0].astype(float):
+        logits = row @ given["router"]
+        weights = 1.5 * np.exp(logits) / np.exp(logits).sum()
+        of = [np.maximum(row @ given["experts.up"][e], 0) @ given["experts.down"][e] for e in range(2)] + [row, row]
+        wanted.append(sum(weights[e] * of[e] for e in np.argsort(-logits)[:2]))
+    y = mixture(some, x, place(given))
+    np.testing.assert_allclose(y[0], wanted, rtol=1e-4, atol=1e-5)

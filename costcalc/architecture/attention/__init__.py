@@ -10,6 +10,7 @@ from costcalc.architecture.attention.convolved import Convolved
 from costcalc.architecture.attention.differential import Differential
 from costcalc.architecture.attention.global_local import GlobalLocal
 from costcalc.architecture.attention.grouped_query import GroupedQuery
+from costcalc.architecture.attention.indexer import Indexer
 from costcalc.architecture.attention.latent import Latent
 from costcalc.architecture.attention.local import Local
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
@@ -30,6 +31,7 @@ __all__ = [
     "Differential",
     "GlobalLocal",
     "GroupedQuery",
+    "Indexer",
     "Latent",
     "Local",
     "MixtureOfHeads",

@@ -6,11 +6,13 @@ kv_heads = heads is multi-head, 1 is multi-query (arXiv 1911.02150), anything be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from costcalc.architecture.attention.block_choice import BlockChoice
 from costcalc.architecture.attention.qk_norm import QKNorm
-from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size
+from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, no_number
 from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
@@ -36,7 +38,7 @@ class GroupedQuery(Component):
     v_dim: numbers of a value head, where they are not head_dim (MiMo-V2). sinks: a learned number for each head takes
     part in its softmax, and gets weight that goes to no value (gpt-oss). output_gate: the heads' outputs are multiplied
     by an activation of another product of the layer's input, one number "per_channel" or "per_head" (AFMoE);
-    gate_bias: on that product.
+    gate_bias: on that product, or one number "per_head" (Beam).
     values_from_keys: the projection to keys is that to values too, and both are cached (Gemma-4). v_norm: a norm of
     each value head. cache_of: keys and values are those of the nearest earlier layer of that `name` (Gemma-3n; Brandon
     et al., arXiv 2405.12981): this one makes and caches none; keeps_kv_weights: it holds their weights all the same.
@@ -61,7 +63,7 @@ class GroupedQuery(Component):
     v_dim: Size | None = None
     sinks: Flag = False
     output_gate: Literal["per_channel", "per_head"] | None = None
-    gate_bias: Flag = False
+    gate_bias: Annotated[Literal[False, True, "per_head"], BeforeValidator(no_number)] = False
     gate_activation: Activation = "sigmoid"
     values_from_keys: Flag = False
     v_norm: Norm | None = None
@@ -202,8 +204,10 @@ class GroupedQuery(Component):
                 stream.rows,
                 read,
                 mixed if self.output_gate == "per_channel" else {"N": self.heads},
-                bias=self.gate_bias,
+                bias=self.gate_bias is True,
             )
+        if self.gate_bias == "per_head":
+            yield at.weight("gate_bias", {"N": self.heads})
         if self.sinks:
             yield at.weight("sinks", {"N": self.heads})
         if self.block_choice is not None:

@@ -10,5 +10,7 @@ from costcalc.architecture.feed_forward.mixture import Mixture
 from costcalc.architecture.feed_forward.rwkv_channel import RWKVChannel
 
 FeedForward = Annotated[Dense | Gated | Mixture | RWKVChannel, Field(discriminator="kind")]
+Network = Annotated[Dense | Gated | Mixture, Field(discriminator="kind")]
+"""Those that hold nothing of earlier tokens."""
 
-__all__ = ["Dense", "FeedForward", "Gated", "Mixture", "RWKVChannel"]
+__all__ = ["Dense", "FeedForward", "Gated", "Mixture", "Network", "RWKVChannel"]

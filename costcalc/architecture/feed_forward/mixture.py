@@ -36,8 +36,10 @@ class Router(Component):
     multiplied by one number for each expert, when all else is done.
 
     network: scores are made of what a small network gives, not of the input itself. skips: so many choices more that
-    are no experts: a token that makes one gets nothing for it (ZAYA1). Which tokens do is not known, so costs count
-    every choice as an expert's; the library too multiplies such a token with the first expert, and the result with 0.
+    are no experts: a token that makes one gets "nothing" for it (ZAYA1), or as skip_gives says its "input", weighed
+    like an expert's output (LongCat-Flash). Which tokens do is not known. Of the first kind costs count every choice as
+    an expert's; the library too multiplies such a token with the first expert, and the result with 0. With the second
+    the work differs from text to text, and FLOPs are refused.
 
     table: the token's own row of a table of so many, as large as the vocabulary, says which experts it goes to, and the
     scores only how much they weigh (hash routing, arXiv 2106.04426; DeepSeek-V4's first layers). It is a buffer.
@@ -58,6 +60,7 @@ class Router(Component):
     network: RouterNetwork | None = None
     skips: Whole = 0
     table: Size | None = None
+    skip_gives: Literal["nothing", "input"] = "nothing"
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """No more groups are used than there are; one norm; choices that are no experts are told apart at the end."""
@@ -73,6 +76,8 @@ class Router(Component):
         free = self.groups == 1 and self.skips == 0 and not self.correction
         said = "a `table` leaves nothing to choose: no `groups`, `skips` or `correction`"
         yield self.table is None or free, said, "take those out, or the `table`"
+        gives = self.skip_gives == "nothing" or self.skips != 0
+        yield gives, "`skip_gives` says what `skips` give, and there are none", "write `skips`, or take it out"
 
     def records(self, at: At, d_model: int, stream: Stream, *, experts: int, chosen: int) -> Iterator[Record]:
         """D -> E, and what stands before and behind it."""
@@ -103,11 +108,14 @@ class Mixture(Component):
     (`Llama4TextExperts`): that counts under counting="rectangle", what kernels are handed. latent_dim: routed experts
     work on so many numbers, between two products of their own (Nemotron-3); latent_bias: on those two.
     out_bias: D numbers that are added to the sum of all (JetMoE).
+
+    experts_per_token: null where it is not known: parameters are told, all experts among the active ones, and FLOPs are
+    refused. unused: so many more first matrices of experts are held that no token meets (`LongcatFlashExperts`).
     """
 
     kind: Literal["mixture"] = "mixture"
     experts: Size
-    experts_per_token: Size
+    experts_per_token: Size | None
     expert: Expert
     shared: Expert | None = None
     shared_gate: Flag = False
@@ -117,13 +125,14 @@ class Mixture(Component):
     latent_dim: Size | None = None
     latent_bias: Flag = False
     out_bias: Flag = False
+    unused: Whole = 0
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A token uses no more experts than there are, and its groups hold them."""
         router = self.router
         fewer = f"`experts_per_token` is at most {self.experts}"
         yield (
-            self.experts_per_token <= self.experts,
+            self.experts_per_token is None or self.experts_per_token <= self.experts,
             "{experts_per_token} of {experts} experts: no more are there",
             fewer,
         )
@@ -141,7 +150,7 @@ class Mixture(Component):
         )
         reached = router.groups_per_token * (self.experts // router.groups)
         yield (
-            self.experts_per_token <= reached,
+            self.experts_per_token is None or self.experts_per_token <= reached,
             f"{{experts_per_token}} experts of a token: its {router.groups_per_token} groups have {reached}",
             "raise `groups_per_token` of the `router`, or write fewer `experts_per_token`",
         )
@@ -157,15 +166,27 @@ class Mixture(Component):
         handed = ", all of them handed to kernels" if self.dispatch == "all" else ""
         inside = "" if self.latent_dim is None else f" on {self.latent_dim:,} numbers"
         router = self.router
-        none = f" or {'none' if router.skips == 1 else f'{router.skips:,} choices of none'}" if router.skips else ""
+        of_none = "none" if router.skip_gives == "nothing" else "the input itself"
+        none = (
+            f" or {of_none if router.skips == 1 else f'{router.skips:,} choices of {of_none}'}" if router.skips else ""
+        )
         routed = "" if router.network is None else f", routed by a network {router.network.width:,} wide"
-        chosen = f"{self.experts_per_token} of {self.experts:,} experts{none}"
+        some = "an unknown number" if self.experts_per_token is None else self.experts_per_token
+        chosen = f"{some} of {self.experts:,} experts{none}"
         return f"{chosen} ({self.expert.summary()}){inside}{routed}{shared}{handed}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> E, the experts for the rows that reach them, and the shared one for all."""
-        yield from self.router.records(at, d_model, stream, experts=self.experts, chosen=self.experts_per_token)
-        chosen, handed = self.experts_per_token, self.experts if self.dispatch == "all" else None
+        known = self.experts_per_token is not None
+        chosen = self.experts_per_token if self.experts_per_token is not None else self.experts
+        handed = self.experts if self.dispatch == "all" else None
+        yield from self.router.records(at, d_model, stream, experts=self.experts, chosen=chosen)
+        if not known:
+            yield at.unstated("flops", "how many experts a token uses is not known")
+        elif self.router.skip_gives == "input":
+            yield at.unstated(
+                "flops", "how many of a token's choices are experts, and not its input, depends on the text"
+            )
         there, width = at.of_experts("experts", self.experts, chosen=chosen), {"D": d_model}
         latent = {"R": self.latent_dim or d_model}
         if self.latent_dim is not None:
@@ -173,6 +194,8 @@ class Mixture(Component):
         yield from self.expert.records(there, latent["R"], stream.routed(chosen, handed))
         if self.latent_dim is not None:
             yield from at.linear("latent_up", stream.rows, latent, width, bias=self.latent_bias)
+        if self.unused:
+            yield from self._unused(at, d_model)
         if self.shared is not None:
             yield from self.shared.records(at.under("shared"), d_model, stream)
         if self.shared_gate:
@@ -181,3 +204,9 @@ class Mixture(Component):
             yield at.weight("output_bias", {"D": d_model})
         if self.norm is not None:
             yield from self.norm.records(at, "norm", {"D": d_model})
+
+    def _unused(self, at: At, d_model: int) -> Iterator[Record]:
+        """The matrices in front of an expert's activation, once more for each of those that nobody is."""
+        axes = {"E_unused": self.unused, "D": d_model, "F": self.expert.d_ff}
+        for name in ("gate", "up") if isinstance(self.expert, Gated) else ("up",):
+            yield at.under("unused").weight(name, axes)._replace(used={"E_unused": 0})

@@ -15,7 +15,7 @@ GROUPED = "group_limited_greedy"
 
 def read_deepseek_v2(config: Config) -> Written:
     """Scores by softmax; groups only where `topk_method` says so. `mlp_bias` is not on experts of which some are
-    chosen.
+    chosen. The class's own `num_experts_per_tok` is null: it can be built then, and not run.
     """
     width_per_head(config)  # the class insists that it divides, although no size follows from it
     config.note("head_dim")  # the class overwrites it
@@ -30,7 +30,7 @@ def read_deepseek_v2(config: Config) -> Written:
     if config["topk_method"] == GROUPED:
         router |= {"groups": config.size("n_group"), "groups_per_token": config.size("topk_group")}
     kinds, attention, bias = _kinds(config), latent(config), config.flag("mlp_bias")
-    return model(config, kinds, attention, two_kinds(config, kinds, router, bias=bias))
+    return model(config, kinds, attention, two_kinds(config, kinds, router, bias=bias, may_be_unknown=True))
 
 
 def read_deepseek_v3(config: Config) -> Written:

@@ -20,16 +20,20 @@ TRAINING = ("aux_loss_alpha", "ep_size", "moe_router_dtype", "router_aux_loss_co
 """Keys of published files about training and kernels, and which numbers of a head make a pair."""
 
 
-def latent(config: Config, *, v_dim: int | None = None) -> Written:
+def latent(config: Config, *, v_dim: int | None = None, overwritten: bool = False) -> Written:
     """The attention. `attention_bias` is on the matrices that make latents, and on the output; never on queries that
     are made of the input, which is so where `q_lora_rank` is null.
 
-    v_dim: numbers of a value head where its key may be null.
+    v_dim: numbers of a value head where its key may be null. overwritten: whether the class overwrites what is written
+    of a head's numbers.
     """
     bias, heads, rope = config.flag("attention_bias"), config.size("num_attention_heads"), rotated_size(config)
     nope = config.size("qk_nope_head_dim")
     agrees(config, "num_key_value_heads", heads, f"all {heads} heads have keys of their own")
-    agrees(config, "qk_head_dim", nope + rope, f"{nope} + {rope} numbers of a head make its scores")
+    if overwritten:
+        config.note("head_dim", "qk_head_dim")
+    else:
+        agrees(config, "qk_head_dim", nope + rope, f"{nope} + {rope} numbers of a head make its scores")
     return {
         "kind": "latent",
         "heads": heads,
@@ -64,14 +68,16 @@ def agrees(config: Config, key: str, implied: int, why: str) -> None:
         raise config.refusal(f"`{key}` {shown(value)}, but {why}", f'write "{key}": {implied}, or remove it', key)
 
 
-def experts(config: Config, *, router: Written, bias: bool = False) -> Written:
+def experts(config: Config, *, router: Written, bias: bool = False, may_be_unknown: bool = False) -> Written:
     """A mixture of experts of `moe_intermediate_size`, and `n_shared_experts` of the same width for all tokens.
 
-    bias: on those for all tokens alone.
+    bias: on those for all tokens alone. may_be_unknown: whether `num_experts_per_tok` may be null.
     """
     width = config.size("moe_intermediate_size")
     shared = shared_experts(config, "n_shared_experts", width, bias=bias)
-    return mixture(config, gated(config, width), router=router, shared=shared, experts="n_routed_experts")
+    of_one = gated(config, width)
+    more: dict[str, Any] = {"shared": shared, "may_be_unknown": may_be_unknown}
+    return mixture(config, of_one, router=router, experts="n_routed_experts", **more)
 
 
 def network(config: Config, *, bias: bool = False) -> Written:
@@ -110,9 +116,12 @@ def model(
     return whole(config, rms_norm(config), rotary(config), layers, **more)
 
 
-def two_kinds(config: Config, kinds: list[str], router: Written, *, bias: bool = False) -> Written:
-    """The networks of layers of one each and of layers of experts, as far as `kinds` has them; no other key counts."""
+def two_kinds(config: Config, kinds: list[str], router: Written, *, bias: bool = False, **more: Any) -> Written:
+    """The networks of layers of one each and of layers of experts, as far as `kinds` has them; no other key counts.
+
+    more: of the experts.
+    """
     config.note("intermediate_size", "moe_intermediate_size", "n_routed_experts", "n_shared_experts")
     config.note("num_experts_per_tok")
     networks: Written = {DENSE: network(config, bias=bias)} if DENSE in kinds else {}
-    return {**networks, SPARSE: experts(config, router=router, bias=bias)} if SPARSE in kinds else networks
+    return {**networks, SPARSE: experts(config, router=router, bias=bias, **more)} if SPARSE in kinds else networks

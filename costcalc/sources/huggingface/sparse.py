@@ -132,10 +132,16 @@ def mixture(
     shared: Written | None = None,
     experts: str = "num_experts",
     used: str = "num_experts_per_tok",
+    may_be_unknown: bool = False,
     **more: Any,
 ) -> Written:
-    """`experts` and `used` are the keys of how many there are, and of how many each token uses."""
-    number, chosen = config.size(experts), config.size(used)
+    """`experts` and `used` are the keys of how many there are, and of how many each token uses.
+
+    may_be_unknown: whether the class can be built without the second, although it cannot run then.
+    """
+    number = config.size(experts)
+    is_known = not may_be_unknown or config[used] is not None
+    chosen = config.size(used) if is_known else 1
     if chosen > number:
         what = f"`{used}` {chosen} of `{experts}` {number}: no more are there"
         raise config.refusal(what, "change one of the two", used)
@@ -155,7 +161,7 @@ def mixture(
     return {
         "kind": "mixture",
         "experts": number,
-        "experts_per_token": chosen,
+        "experts_per_token": chosen if is_known else None,
         "expert": expert,
         "shared": shared,
         "router": router,

@@ -2,6 +2,7 @@
 
 import pytest
 
+import costcalc
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.feed_forward import Dense, Gated, Mixture
 from costcalc.architecture.feed_forward.mixture import Router
@@ -271,3 +272,31 @@ def test_the_written_form_of_an_expert(made, form):
     else:
         layers = [{"feed_forward": {**written, "expert": {**expert, "d_ff": 11}}}]
         assert made(layers=layers).decoder.layers[0].feed_forward == SMALL
+
+
+def test_choices_of_the_input_itself_are_refused_where_work_is_asked_for():
+    """Of 8 experts 3 x 13 x 17 each and 5 identities, D -> 13 scores; 5 more first matrices 2 x 13 x 17, never used."""
+    router = {"skips": 5, "skip_gives": "input"}
+    some = {
+        "kind": "mixture",
+        "experts": 8,
+        "experts_per_token": 3,
+        "expert": {"kind": "gated", "d_ff": 17},
+        "unused": 5,
+    }
+    layer = {"attention": {"heads": 1}, "feed_forward": {**some, "router": router}}
+    arch = costcalc.load({"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [layer]})
+    count = costcalc.parameters(arch)
+    assert count.total == 2 * 19 * 13 + 4 * 13 * 13 + 3 * 13 + 13 * 13 + 8 * 3 * 13 * 17 + 5 * 2 * 13 * 17
+    assert count.total - count.active == 5 * 3 * 13 * 17 + 5 * 2 * 13 * 17
+    assert arch.groups[0].block.feed_forward.summary().startswith("3 of 8 experts or 5 choices of the input itself")
+    with pytest.raises(costcalc.CostcalcError, match="how many of a token's choices are experts"):
+        costcalc.flops(arch, costcalc.Workload(new_tokens=11))
+    with pytest.raises(costcalc.CostcalcError, match="how many of a token's choices are experts"):
+        costcalc.experts(arch)
+
+
+def test_what_skips_give_needs_some(refusal):
+    some = {"kind": "mixture", "experts": 8, "experts_per_token": 3, "expert": {"d_ff": 17}}
+    error = refusal(layers=[{"feed_forward": {**some, "router": {"skip_gives": "input"}}}])
+    assert str(error) == "`skip_gives` says what `skips` give, and there are none"

@@ -84,7 +84,22 @@ def test_a_row(name):
         assert _measured(load(made(row["config"]))) == wanted, form
 
 
-@pytest.mark.parametrize("name", BROKEN)
+UNKNOWN = "deepseek_v2/refused/num_experts_per_tok=null"
+
+
+def test_experts_of_an_unknown_number_are_counted_and_no_pass_is():
+    """The class can be built, and not run: E = 12 of 3·85·19, three layers; 32 layers of 64 as it is."""
+    arch = load(BROKEN[UNKNOWN]["config"])
+    whole = parameters(load({"model_type": "deepseek_v2"}))
+    assert (whole.total, whole.active) == (38_612_307_968, 38_612_307_968)
+    assert parameters(arch).total == MEASURED["deepseek_v2/n_shared_experts=3"]["params"] - 3 * 2 * 3 * 85 * 19
+    with pytest.raises(CostcalcError, match="how many experts a token uses is not known"):
+        flops(arch, Workload(new_tokens=16))
+    assert kv_cache(arch, 16).elements == MEASURED["deepseek_v2/n_shared_experts=3"]["cache16"]
+    assert "an unknown number of 12 experts" in arch.groups[1].block.feed_forward.summary()
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN.keys() - {UNKNOWN}))
 def test_what_the_library_refuses_is_refused(refusal, name):
     error = refusal(BROKEN[name]["config"])
     assert error.where == "the mapping"
