@@ -24,8 +24,12 @@ from further_pairs_cases import CASES, REFUSED, SMALL, Config, cases, raw
 from record import DEFAULTS
 from record_pairs import held
 from torch.utils.flop_counter import FlopCounterMode
+from transformers.modeling_outputs import BaseModelOutput, MoEModelOutput
+from transformers.models.t5gemma.configuration_t5gemma import T5GemmaModuleConfig
 
 HERE = Path(__file__).resolve().parent
+UNMASKED = {"full_attention": None, "sliding_attention": None}
+"""For classes that make masks of numbers, which the meta device does not have: they take ready ones."""
 LOOK_AT_NUMBERS = ("switch_transformers", "nllb-moe")
 """Types whose experts are chosen by numbers, which the meta device does not have: they are built, and small."""
 
@@ -69,13 +73,15 @@ class Passes:
         """A pass of an encoder-decoder over `memory` source and `new` target tokens."""
         if "encoder_outputs" not in given or self.named == "FSMTModel":  # which asks for a source that it has read
             given["input_ids"] = self.ones(batch, memory)
-        masks = {"attention_mask": self.ones(batch, memory)} if "T5Gemma" in self.named else {}
-        return self.counted(decoder_input_ids=self.ones(batch, new), use_cache=True, **masks, **given)
+        masks = dict.fromkeys(("attention_mask", "decoder_attention_mask"), UNMASKED) if "T5Gemma" in self.named else {}
+        kept = {} if "Switch" in self.named else {"use_cache": True}  # which hands that to its encoder too, and stops
+        return self.counted(decoder_input_ids=self.ones(batch, new), **kept, **masks, **given)
 
     def alone(self, new: int, cache: Any = None) -> tuple[int, Any]:
         """A pass of a single stack; an encoder takes no cache."""
         cached = {} if cache is None else {"cache": cache, "use_cache": True}
-        return self.counted(input_ids=self.ones(1, new), **cached)
+        masks = {"attention_mask": UNMASKED} if "T5Gemma" in self.named else {}
+        return self.counted(input_ids=self.ones(1, new), **masks, **cached)
 
 
 def measure(config: Config) -> dict[str, int]:
@@ -97,7 +103,9 @@ def _pair(passes: Passes) -> dict[str, int]:
         row[f"cross{tokens}"] = held(output.cache.cross_attention_cache)
     row["flops5_memory11_batch3"] = passes.pair(5, 11, batch=3)[0]
     _, output = passes.pair(13, 7)
-    read = {"encoder_outputs": (output.encoder_last_hidden_state,), "cache": output.cache}
+    kind = MoEModelOutput if passes.device == "cpu" else BaseModelOutput
+    memory = kind(last_hidden_state=output.encoder_last_hidden_state)
+    read = {"encoder_outputs": memory, "cache": output.cache}
     row["decode_past13_memory7"], output = passes.pair(1, 7, **read)
     row["cache14"] = held(output.cache.self_attention_cache)
     return row | {"cross7": held(output.cache.cross_attention_cache)}
@@ -143,6 +151,7 @@ def write_defaults() -> None:
     """The raw field defaults of each config class, as `record.py` writes them."""
     for model_type in SMALL:
         _write(transformers.CONFIG_MAPPING[model_type], model_type)
+    _write(T5GemmaModuleConfig, "t5_gemma_module")
 
 
 def _write(cls: Any, model_type: str) -> None:
@@ -159,17 +168,19 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--defaults", action="store_true", help="write the class defaults instead")
-    parser.add_argument("--only", nargs="*", default=list(SMALL), help="model types: their rows alone, to look at")
+    parser.add_argument("--only", nargs="*", default=list(SMALL), help="model types whose rows are recorded again")
     options = parser.parse_args()
     if options.defaults:
         write_defaults()
         return
-    rows = []
+    place = HERE / "further_pairs.json"
+    before = json.loads(place.read_text("utf-8")) if place.exists() else []
+    made = [row for row in before if row["id"].partition("/")[0] not in options.only]
     for row in record(options.only):
         print(row["id"], row.get("error", ""), flush=True)
-        rows.append(json.dumps(row, separators=(",", ":")))
-    whole = options.only == list(SMALL)
-    place = HERE / "further_pairs.json" if whole else Path("further_pairs_part.json")
+        made.append(row)
+    made.sort(key=lambda row: list(SMALL).index(row["id"].partition("/")[0]))
+    rows = [json.dumps(row, separators=(",", ":")) for row in made]
     place.write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
 
 

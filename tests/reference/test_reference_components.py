@@ -983,6 +983,7 @@ REMARKS = {
     ("Architecture", "context_length"),
     ("Architecture", "not_counted"),
     ("Mixture", "dispatch"),
+    ("Mixture", "capacity"),
     ("SharedBlock", "weights"),
     ("Stack", "padding"),
     *(("Padding", field) for field in ("multiple", "beyond")),

@@ -107,7 +107,9 @@ class Mixture(Component):
     (A.X-K1). dispatch: "all" where the class multiplies every token with every expert, and those not chosen with zeros
     (`Llama4TextExperts`): that counts under counting="rectangle", what kernels are handed. latent_dim: routed experts
     work on so many numbers, between two products of their own (Nemotron-3); latent_bias: on those two.
-    out_bias: D numbers that are added to the sum of all (JetMoE).
+    out_bias: D numbers that are added to the sum of all (JetMoE). capacity: tokens of a text that an expert takes at
+    most (Switch Transformers); those that come too late get nothing for it, and since nobody knows which they are,
+    costs count every choice.
 
     experts_per_token: null where it is not known: parameters are told, all experts among the active ones, and FLOPs are
     refused. unused: so many more first matrices of experts are held that no token meets (`LongcatFlashExperts`).
@@ -126,6 +128,7 @@ class Mixture(Component):
     latent_bias: Flag = False
     out_bias: Flag = False
     unused: Whole = 0
+    capacity: Size | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A token uses no more experts than there are, and its groups hold them."""
@@ -173,7 +176,8 @@ class Mixture(Component):
         routed = "" if router.network is None else f", routed by a network {router.network.width:,} wide"
         some = "an unknown number" if self.experts_per_token is None else self.experts_per_token
         chosen = f"{some} of {self.experts:,} experts{none}"
-        return f"{chosen} ({self.expert.summary()}){inside}{routed}{shared}{handed}"
+        most = "" if self.capacity is None else f", at most {self.capacity:,} tokens of a text each"
+        return f"{chosen} ({self.expert.summary()}){inside}{routed}{shared}{handed}{most}"
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """D -> E, the experts for the rows that reach them, and the shared one for all."""

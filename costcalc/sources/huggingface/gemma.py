@@ -48,12 +48,12 @@ def read_gemma2(config: Config) -> Written:
     """Raw configs do not spell the pattern out: the class's own is sliding, full, sliding, full, ..."""
     config.expect("sliding_window_size", None, config["sliding_window"])  # an older name, which real files write too
     types = types_by_period(config, 2, full=-1)
-    return _with_windows(config, types, norms="sandwich")
+    return with_windows(config, types, norms="sandwich")
 
 
 def read_vaultgemma(config: Config) -> Written:
     """Sliding, full, sliding, full, ..., as in Gemma-2."""
-    return _with_windows(config, types_by_period(config, 2, full=-1), norms="pre")
+    return with_windows(config, types_by_period(config, 2, full=-1), norms="pre")
 
 
 def read_gemma3(config: Config) -> Written:
@@ -65,7 +65,7 @@ def read_gemma3(config: Config) -> Written:
         config.note(REMARK)
     types = types_by_period(config, 6, full=-1, key=OLD_PATTERN)
     rotary = rotary_by_type(config, OLD_BASES)
-    return _with_windows(
+    return with_windows(
         config,
         types,
         norms="sandwich",
@@ -74,7 +74,7 @@ def read_gemma3(config: Config) -> Written:
     )
 
 
-def _with_windows(
+def with_windows(
     config: Config,
     types: list[str],
     *,

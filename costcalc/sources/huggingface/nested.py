@@ -73,7 +73,7 @@ def _nested(config: Config, wrapper: Wrapper) -> tuple[Config, ModuleType]:
     if not isinstance(model_type, str) or not _may_be(model_type, wrapper):
         what = f"`{wrapper.key}` has the model_type {shown(model_type)}, which is not read"
         raise config.refusal(what, f"usual is {wrapper.text}", wrapper.key, "model_type")
-    text = Config(written or {}, model_type=model_type, origin=_inside(config.origin, wrapper.key))
+    text = Config(written or {}, model_type=model_type, origin=inside(config.origin, wrapper.key))
     if written is None or wrapper.fills:
         text.defaults = {**text.defaults, **own}
         text.values = {**text.defaults, **text.data}
@@ -122,7 +122,7 @@ def _repeats(value: object, inner: object) -> bool:
     return value is not None and type(value) is type(inner) and value == inner
 
 
-def _inside(origin: Origin, key: str) -> Origin:
+def inside(origin: Origin, key: str) -> Origin:
     """The same text, with the places of the keys below `key`."""
 
     def marks() -> Mapping[Where, tuple[int, int]]:

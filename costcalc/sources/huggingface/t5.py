@@ -42,13 +42,7 @@ def read_t5(config: Config, *, per_layer: bool) -> Written:
         config.expect("is_decoder", None, False)  # a decoder's layers would have cross-attention
     config.note("is_encoder_decoder")
     config.expect("scalable_attention", None, per_layer)  # UMT5's published files say it
-    norm: Written = {"kind": "rmsnorm", "eps": config.number("layer_norm_epsilon")}
-    positions: Written = {
-        "kind": "relative",
-        "buckets": config.size("relative_attention_num_buckets"),
-        "max_distance": config.size("relative_attention_max_distance"),
-        "per_layer": per_layer,
-    }
+    norm, positions = norm_of(config), {**relative(config), "per_layer": per_layer}
     layer: Written = {"norm": norm, "positions": positions, **_sublayers(config)}
     layers = {"encoder": layer, "decoder": {**layer, "cross_attention": layer["attention"]}}
     return {
@@ -61,6 +55,30 @@ def read_t5(config: Config, *, per_layer: bool) -> Written:
             side: {"norm": norm, "positions": positions, "layers": [{**layers[side], "repeat": depth[side]}]}
             for side in parts.stacks
         },
+    }
+
+
+def norm_of(config: Config) -> Written:
+    """RMSNorm."""
+    return {"kind": "rmsnorm", "eps": config.number("layer_norm_epsilon")}
+
+
+def relative(config: Config) -> Written:
+    """One table of buckets for all layers of a stack."""
+    return {
+        "kind": "relative",
+        "buckets": config.size("relative_attention_num_buckets"),
+        "max_distance": config.size("relative_attention_max_distance"),
+    }
+
+
+def attention(config: Config) -> Written:
+    """Heads of `d_kv` numbers, scores without a scale."""
+    return {
+        "kind": "grouped_query",
+        "heads": config.size("num_heads"),
+        "head_dim": config.size("d_kv"),
+        "scale": 1.0,
     }
 
 
@@ -86,15 +104,9 @@ def _head(config: Config, parts: Parts) -> Written:
 
 
 def _sublayers(config: Config) -> Written:
-    attention: Written = {
-        "kind": "grouped_query",
-        "heads": config.size("num_heads"),
-        "head_dim": config.size("d_kv"),
-        "scale": 1.0,
-    }
     kind, activation = _network(config)
     return {
-        "attention": attention,
+        "attention": attention(config),
         "feed_forward": {"kind": kind, "d_ff": config.size("d_ff"), "activation": activation},
     }
 
