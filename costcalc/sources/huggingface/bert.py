@@ -119,10 +119,13 @@ def read_ibert(config: Config) -> Written:
 
 
 def read_ernie(config: Config) -> Written:
-    """BERT's; the table of task types (arXiv 1907.12412), which `use_task_id` adds to the embeddings, is not read."""
-    config.expect("use_task_id", False)
-    config.note("task_type_vocab_size")  # void without it
-    return read_bert(config)
+    """BERT's, and a table of task types (arXiv 1907.12412), which `use_task_id` adds to the embeddings."""
+    written = read_bert(config)
+    if not config.flag("use_task_id"):
+        config.note("task_type_vocab_size")  # void without it
+        return written
+    table = {"name": "task_types", "rows": config.size("task_type_vocab_size")}
+    return {**written, "embedding": {**written["embedding"], "tables": [table]}}
 
 
 READERS = {**dict.fromkeys(BUILDS, read_bert), "ernie": read_ernie, "ibert": read_ibert}

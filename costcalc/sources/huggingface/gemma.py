@@ -65,13 +65,29 @@ def read_gemma3(config: Config) -> Written:
         config.note(REMARK)
     types = types_by_period(config, 6, full=-1, key=OLD_PATTERN)
     rotary = rotary_by_type(config, OLD_BASES)
-    return with_windows(
+    written = with_windows(
         config,
         types,
         norms="sandwich",
         attention={"qk_norm": {"kind": "per_head", "norm": rms_norm(config)}},
         positions=[rotary[types[layer]] for layer in range(layers)],
     )
+    return _looking_both_ways(config, written) if config["use_bidirectional_attention"] else written
+
+
+def _looking_both_ways(config: Config, written: Written) -> Written:
+    """EmbeddingGemma (arXiv 2509.20354): the same layers as an encoder, a window w of w // 2 tokens to each side.
+
+    Only the bare model: a language model that sees what it predicts is none.
+    """
+    config.expect("use_bidirectional_attention", True)
+    named = config.data.get("architectures") or [config.model_class]
+    if config.model_class in named:
+        what = (
+            f"`use_bidirectional_attention`: true of a {config.model_class} is not read: it would see what it predicts"
+        )
+        raise config.refusal(what, 'write "architectures": ["Gemma3TextModel"]', "use_bidirectional_attention")
+    return {key: value for key, value in written.items() if key != "decoder"} | {"encoder": written["decoder"]}
 
 
 def with_windows(

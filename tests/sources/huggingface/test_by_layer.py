@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from costcalc import kv_cache, load, parameters, verify
+from costcalc import Workload, flops, kv_cache, load, parameters, verify
 
 Config = dict[str, Any]
 
@@ -483,7 +483,7 @@ def test_a_flat_file_of_qwen2_vl():
 def test_a_flat_file_with_a_key_that_nobody_reads(refusal):
     flat = {"model_type": "qwen2_vl", **SIZES, "vision_config": {}, "no_such_key": 3}
     assert "`no_such_key`" in refusal(flat).what
-    assert "`text_config`" in refusal({"model_type": "gemma3", **SIZES}).what
+    assert "`vocab_size`" in refusal({"model_type": "gemma3", **SIZES}).what
 
 
 def test_mistral_3_is_not_tied_unless_it_says_so():
@@ -610,3 +610,32 @@ def test_an_odd_head_without_rotation():
     """No layer is rotated, so a head may be of 7."""
     config = _small("granite_swa", layer_rope_theta=[0, 0, 0], head_dim=7)
     assert parameters(load(config)).total == TABLE + L * (_attention(7) + GATED + 2 * D + N) + D
+
+
+EMBEDDING_GEMMA = {
+    "model_type": "gemma3_text",
+    "architectures": ["Gemma3TextModel"],
+    "use_bidirectional_attention": True,
+}
+EMBEDDING_GEMMA |= {"vocab_size": 262144, "hidden_size": 768, "num_hidden_layers": 24, "head_dim": 256}
+EMBEDDING_GEMMA |= {
+    "num_attention_heads": 3,
+    "num_key_value_heads": 1,
+    "intermediate_size": 1152,
+    "sliding_window": 512,
+}
+
+
+def test_embedding_gemma_is_an_encoder():
+    """Built by the library (transformers 5.24.0): 302,863,104 parameters, and FLOPs of 16 tokens."""
+    model = load(EMBEDDING_GEMMA)
+    assert model.family == "encoder-only"
+    assert parameters(model).total == 302_863_104
+    assert flops(model, Workload(new_tokens=16, counting="rectangle")).forward == 3_265_265_664
+    assert kv_cache(model, 512).bytes is None
+
+
+def test_a_language_model_that_sees_what_it_predicts_is_refused(refusal):
+    said = refusal({**EMBEDDING_GEMMA, "architectures": ["Gemma3ForCausalLM"]})
+    assert "`use_bidirectional_attention`: true of a Gemma3ForCausalLM is not read" in said.what
+    assert "Gemma3TextModel" in said.hint

@@ -265,7 +265,7 @@ def test_the_code_that_published_files_name(config):
         ({"auto_map": {"AutoModel": 7}}, "auto_map"),
         ({"auto_map": AUTO, "architectures": ["KimiForCausalLM"]}, "auto_map"),
         ({"architectures": ["DeepseekV2ForCausalLM"]}, "architectures"),
-        ({"architectures": ["DeepseekV3Model"]}, "architectures"),
+        ({"architectures": ["DeepseekV3ForMaskedLM"]}, "architectures"),
     ],
 )
 @pytest.mark.parametrize("config", [V3, K2])

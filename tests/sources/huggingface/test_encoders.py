@@ -31,7 +31,6 @@ TYPES = {row["config"]["model_type"] for row in WHOLE}
 # What the library builds and we refuse on purpose: the row, and a word of the refusal.
 REFUSED_ON_PURPOSE = {
     # A third table under the embeddings, for which there is no field.
-    "ernie/use_task_id=true": "`use_task_id`",
     # A key that this class ignores, but that would add a table to any of its kin.
     "bert-generation/type_vocab_size=7": "`type_vocab_size`: 7 is not read",
     "bert-generation/hidden_act=relu,type_vocab_size=1": "`type_vocab_size`: 1 is not read",

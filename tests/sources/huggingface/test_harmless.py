@@ -51,7 +51,7 @@ COSTS = """
     ffn_dim_multiplier architectures model_type hidden_act hidden_activation activation_function num_loops lora_rank
     peft_config auto_map is_causal use_bidirectional_attention is_decoder position_embedding_type
     num_hidden_groups inner_group_num local_attention global_attn_every_n_layers norm_bias decoder_bias
-    classifier_bias sinusoidal_pos_embds use_task_id sparse_prediction
+    classifier_bias sinusoidal_pos_embds sparse_prediction
 """
 
 
