@@ -41,7 +41,9 @@ fields of its own class, of which none reaches the text model.
 def read_nested(config: Config) -> Written:
     """The text model, by the reader of its type, and the names of the parts that are left out."""
     wrapper = WRAPPERS[config.model_type]
-    config.note(*wrapper.parts, *wrapper.more, *(config.defaults.keys() - {TIE}), *OF_OTHER_PARTS.split())
+    config.note(wrapper.key, *wrapper.parts, *wrapper.more, *(config.defaults.keys() - {TIE}), *OF_OTHER_PARTS.split())
+    for key in ("use_backbone_lora", "use_llm_lora"):
+        config.expect(key, None, 0)  # of InternVL's code: ranks of adapters that would be weights of their own
     text, lineage = _flat(config, wrapper) or _nested(config, wrapper)
     check_code(text, getattr(lineage, "CODE", {}).get(text.model_type, ()))
     text.model_class = lineage.CLASSES[text.model_type][0]
@@ -89,7 +91,8 @@ def _flat(config: Config, wrapper: Wrapper) -> tuple[Config, ModuleType] | None:
     """The text model whose keys stand beside those of the other parts, in an old file; None in a new one."""
     if not wrapper.may_be_flat or config.data.get(wrapper.key) is not None:
         return None
-    apart = {"model_type", "architectures", "auto_map", *config.defaults, *wrapper.parts, *OF_OTHER_PARTS.split()}
+    apart = {"model_type", "architectures", "auto_map", *config.defaults, *OF_OTHER_PARTS.split()}
+    apart |= {*wrapper.parts, *wrapper.more}
     data = {key: value for key, value in config.data.items() if key not in apart}
     text = Config(data, model_type=wrapper.text, origin=config.origin)
     if not text.data.keys() & text.defaults.keys():

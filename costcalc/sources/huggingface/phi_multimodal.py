@@ -1,4 +1,7 @@
-"""Phi-4-multimodal (arXiv 2503.01743): Phi-4-mini's decoder, beside towers whose keys stand in parts of their own."""
+"""Phi-4-multimodal (arXiv 2503.01743): Phi-4-mini's decoder, beside towers whose keys stand in parts of their own.
+
+Phi-3-vision (2404.14219) is Phi-3 beside one.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,20 @@ def read_phi4_multimodal(config: Config) -> Written:
     return {**read_phi3(config), "not_counted": names}
 
 
-READERS = dict.fromkeys(("phi4_multimodal", "phi4mm"), read_phi4_multimodal)
-CLASSES = {"phi4_multimodal": ("Phi4MultimodalForCausalLM",), "phi4mm": ("Phi4MMForCausalLM",)}
+def read_phi3_v(config: Config) -> Written:
+    """Phi-3's decoder beside an image processor."""
+    config.note(*OLD_TOWERS)
+    return {**read_phi3(config), "not_counted": ["vision tower"]}
+
+
+READERS = {
+    "phi3_v": read_phi3_v,
+    "phi4_multimodal": read_phi4_multimodal,
+    "phi4mm": read_phi4_multimodal,
+}
+CLASSES = {
+    "phi3_v": ("Phi3VForCausalLM",),
+    "phi4_multimodal": ("Phi4MultimodalForCausalLM",),
+    "phi4mm": ("Phi4MMForCausalLM",),
+}
 CODE = {"phi4mm": ("modeling_phi4mm",)}

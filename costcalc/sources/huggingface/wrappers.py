@@ -188,4 +188,47 @@ HEARD = {
 }
 """Text and sound, and maybe images."""
 
-WRAPPERS = {**SEEN, **HEARD}
+OF_INTERNVL = """
+    dynamic_image_size force_image_size hidden_size image_fold max_dynamic_patch min_dynamic_patch pad2square ps_version
+    select_layer system_message template use_thumbnail
+"""
+OF_JANUS = ("aligner_config", "gen_aligner_config", "gen_head_config", "gen_vision_config")
+OF_LLAVA = """
+    freeze_mm_mlp_adapter freeze_mm_vision_resampler image_aspect_ratio image_crop_resolution image_grid_pinpoints
+    image_split_resolution mm_hidden_size mm_newline_position mm_patch_merge_type mm_projector_lr mm_projector_type
+    mm_resampler_type mm_spatial_pool_mode mm_spatial_pool_stride mm_tunable_parts mm_use_im_patch_token
+    mm_use_im_start_end mm_vision_select_feature mm_vision_select_layer mm_vision_tower mm_vision_tower_lr
+    tokenizer_model_max_length tune_mm_mlp_adapter tune_mm_vision_resampler unfreeze_mm_vision_tower use_mm_proj
+    use_pos_skipping pos_skipping_range vision_tower_pretrained delay_load
+"""
+OF_OVIS = ("conversation_formatter_class", "disable_tie_weight", "llm_attn_implementation", "multimodal_max_length")
+OF_MINIMAX = ("image_grid_pinpoints", "process_image_mode", "projector_hidden_size", "img_token_compression_config")
+
+
+def _llava(text: str, name: str) -> Wrapper:
+    """A file of the first LLaVA code: the keys of the text model, and beside them those of the tower."""
+    parts = {"mm_vision_tower": "vision tower"}
+    return Wrapper(text, (f"{name}ForCausalLM",), parts, may_be_flat=True, is_fixed=True, more=tuple(OF_LLAVA.split()))
+
+
+PUBLISHED = {
+    "h2ovl_chat": Wrapper(
+        "llama", ("H2OVLChatModel",), VISION, "llm_config", more=tuple(OF_INTERNVL.split()), ties=TEXT
+    ),
+    "interns1": _of("qwen3", "InternS1", ties=TEXT),
+    "internvl_chat": Wrapper(
+        "qwen2", ("InternVLChatModel",), VISION, "llm_config", more=tuple(OF_INTERNVL.split()), ties=TEXT
+    ),
+    "kimi_vl": _of("deepseek_v3", "KimiVL", ties=TEXT),
+    "llava_llama": _llava("llama", "LlavaLlama"),
+    "llava_mistral": _llava("mistral", "LlavaMistral"),
+    "llava_qwen": _llava("qwen2", "LlavaQwen"),
+    "minimax_vl_01": _of("minimax_text_01", "MiniMaxVL01", more=OF_MINIMAX, ties=TEXT),
+    "multi_modality": Wrapper("llama", ("MultiModalityCausalLM",), VISION, "language_config", more=OF_JANUS, ties=TEXT),
+    "ovis": Wrapper(
+        "qwen2", ("Ovis",), {"visual_tokenizer_config": "visual tokenizer"}, "llm_config", more=OF_OVIS, ties=TEXT
+    ),
+}
+"""Of the code that was published beside files, with its own names for the same parts."""
+
+WRAPPERS = {**SEEN, **HEARD, **PUBLISHED}

@@ -96,6 +96,58 @@ def test_an_error_in_a_wrapper_in_a_wrapper_shows_its_line(refusal, write):
     assert error.where.rpartition("config.json")[2].startswith(":5:")
 
 
+QWEN = {
+    "model_type": "qwen2",
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "vocab_size": 151674,
+}
+QWEN |= {"num_attention_heads": 14, "num_key_value_heads": 2}
+JANUS = {"model_type": "llama", "hidden_size": 2048, "intermediate_size": 5632, "num_attention_heads": 16}
+JANUS |= {"num_hidden_layers": 24, "num_key_value_heads": 16, "vocab_size": 102400}
+PHI = {"hidden_size": 3072, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32064}
+
+
+@pytest.mark.parametrize(
+    ("config", "total", "not_counted"),
+    [
+        # InternVL2-1B: 938M by its model card, of which InternViT-300M is 304M, and a projector the rest.
+        (
+            {"model_type": "internvl_chat", "llm_config": QWEN, "force_image_size": 448, "use_llm_lora": 0},
+            629_697_920,
+            ("vision tower",),
+        ),
+        (
+            {"model_type": "multi_modality", "language_config": JANUS, "aligner_config": {}, "gen_head_config": {}},
+            1_652_656_128,
+            ("vision tower",),
+        ),
+        # LLaVA-1.5-7B is Vicuna-7B, which is Llama-2-7B; Phi-3-vision's decoder is Phi-3-mini: 3.8B.
+        (
+            {"model_type": "llava_llama", "hidden_size": 4096, "mm_vision_tower": "clip", "mm_hidden_size": 1024},
+            6_738_415_616,
+            ("vision tower",),
+        ),
+        ({"model_type": "phi3_v", **PHI, "embd_layer": {}, "img_processor": {}}, 3_821_079_552, ("vision tower",)),
+        # Phi-4-mini's 3.84B.
+        (
+            {"model_type": "phi4mm", "num_attention_heads": 24, "tie_word_embeddings": True, "speech_lora": {"r": 320}},
+            3_836_021_760,
+            ("vision tower", "audio tower", "LoRA weights of the vision tower", "LoRA weights of the audio tower"),
+        ),
+    ],
+)
+def test_files_of_the_code_that_came_before_the_librarys(config, total, not_counted):
+    arch = load(config)
+    assert (parameters(arch).total, arch.not_counted) == (total, not_counted)
+
+
+def test_adapters_of_that_code_are_refused(refusal):
+    error = refusal({"model_type": "internvl_chat", "llm_config": QWEN, "use_llm_lora": 16})
+    assert error.what == "`use_llm_lora`: 16 of a internvl_chat config is not read"
+
+
 def test_what_repeats_the_text_part_is_nothing_new():
     """Newer files of Qwen2.5-VL hold the keys of the text part twice."""
     assert load(_wrapped(hidden_size=42, vocab_size=19)).inventory == load(_wrapped()).inventory
