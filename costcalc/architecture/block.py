@@ -9,15 +9,17 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 
 from costcalc.architecture.affine import affine_records
-from costcalc.architecture.attention import Attention, Compressed, Convolved, GroupedQuery, Latent
+from costcalc.architecture.attention import Attention, Compressed, Convolved, Disentangled, GroupedQuery, Latent
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
+from costcalc.architecture.convolution_beside import ConvolutionBeside
 from costcalc.architecture.feed_forward import FeedForward, Mixture, Network, RWKVChannel
 from costcalc.architecture.mixer import Fourier, Mixer
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.norm_gate import NormGate
 from costcalc.architecture.places import CROSS, At, Stream
 from costcalc.architecture.positions import NoPositions, OfDistances, Positions, RelativePositions, RotaryPositions
+from costcalc.architecture.relative_rows import RelativeRows
 from costcalc.architecture.shared_block import SharedBlock
 from costcalc.inventory import Record
 
@@ -54,6 +56,7 @@ class Block(Component):
         its start and each sublayer's output, every one weighs 1 / sqrt(n) (Beam); it changes no count. shortcut: a
         second network that reads what `feed_forward` reads, behind the same norm, and whose result is added behind the
         next layer (LongCat-Flash, arXiv 2509.01322, section 2.2).
+    convolution: beside the whole layer (DeBERTa-v2's first).
     mixer: in place of an attention; all but FNet's are recurrent. mixer_beside: one beside the attention, of what
     that reads (Falcon-H1). shared_block: attention and a network whose weights other layers share, and whose result the
     mixer reads beside the residual stream (Zamba).
@@ -83,6 +86,7 @@ class Block(Component):
     layer_scale: Annotated[Literal[False, "buffer"], BeforeValidator(no_number)] = False
     sublayer_gates: Flag = False
     needs_memory: Flag = False
+    convolution: ConvolutionBeside | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
@@ -141,6 +145,7 @@ class Block(Component):
             if rotary_dim is not None:
                 yield rotary_dim <= head_dim, f"rotary_dim {rotary_dim} is more than head_dim {head_dim}"
                 yield rotary_dim % 2 == 0, f"rotary_dim {rotary_dim} is odd: RoPE rotates pairs"
+        yield from self._rules_of_distances()
         yield from self._rules_of_what_is_beside()
         yield from self._rules_of_plain_layers()
 
@@ -152,6 +157,18 @@ class Block(Component):
         yield not (self.residual_mean and scaled), "`residual_mean` is a sum of its own: it goes with no other scale"
         reads = self.feed_forward is not None and self.norms == "pre" and not self.parallel
         yield self.shortcut is None or reads, "a `shortcut` reads what a `feed_forward` reads, behind a norm before it"
+
+    def _rules_of_distances(self) -> Iterator[Rule]:
+        """Disentangled attention and a table of rows for distances need each other."""
+        spans = [
+            self.attention.span if isinstance(self.attention, Disentangled) else None,
+            self.positions.span if isinstance(self.positions, RelativeRows) else None,
+        ]
+        yield (
+            self.attention is None or spans[0] == spans[1],
+            "disentangled attention goes with positions of the kind `relative_rows`, of the same `span`",
+            "write both, or neither",
+        )
 
     def _rules_of_what_is_beside(self) -> Iterator[Rule]:
         """What stands beside a sublayer needs it, and norms where its own are."""
@@ -195,6 +212,8 @@ class Block(Component):
             other: Mixer | SharedBlock | FeedForward | None = getattr(self, name)
             if other is not None:
                 other.check((*where, name), d_model)
+        if self.convolution is not None:
+            self.convolution.check((*where, "convolution"), d_model)
         super().check(where, d_model)
 
     def derived(self, d_model: int) -> Iterator[str]:
@@ -228,6 +247,13 @@ class Block(Component):
             yield from self._of_the_sum(at, name, d_model)
             if name == "attention" and self.augmented_residual is not None:
                 yield from self.augmented_residual.records(at, d_model, stream, self.norm)
+        yield from self._beside(at, d_model, stream)
+        if self.layer_scale:
+            yield at.weight("layer_scale", {"one": 1}, role=self.layer_scale)
+
+    def _beside(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
+        """A second network, one whose result is added later, and what is beside the whole layer."""
+        width = {"D": d_model}
         if self.feed_forward_beside is not None:
             yield from self.norm.records(at, "feed_forward_alone_output_norm", width)
             yield from self.norm.records(at, "feed_forward_beside_norm", width)
@@ -235,8 +261,8 @@ class Block(Component):
             yield from self.norm.records(at, "feed_forward_beside_output_norm", width)
         if self.shortcut is not None:
             yield from self.shortcut.records(at.under("shortcut"), d_model, stream)
-        if self.layer_scale:
-            yield at.weight("layer_scale", {"one": 1}, role=self.layer_scale)
+        if self.convolution is not None:
+            yield from self.convolution.records(at, d_model, stream, self.norm)
 
     def _of_the_sum(self, at: At, name: str, d_model: int) -> Iterator[Record]:
         """What stands where a sublayer's output is added."""

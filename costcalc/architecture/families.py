@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture.attention import OfText
+from costcalc.architecture.attention import Disentangled, OfText
 from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import ClassifierHead, VocabularyHead
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from costcalc.architecture.architecture import Architecture
 
 DECODER_ONLY, ENCODER_ONLY, ENCODER_DECODER = "decoder-only", "encoder-only", "encoder-decoder"
-BOTH_WAYS = (Fourier, OfText)
+ALONE = (Disentangled,)
+"""Of these an encoder alone is described, and no pair's."""
+BOTH_WAYS = (Fourier, OfText, Disentangled)
 """Kinds of attention and mixer that need the whole text at once."""
 STREAMS: dict[str, dict[str, Stream]] = {
     DECODER_ONLY: {"decoder": DECODER},
@@ -82,6 +84,12 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         yield getattr(arch.decoder, key) is None, f"`{key}` is for an encoder", ("decoder", key), "take it out"
     is_encoder = family_of(arch) == ENCODER_ONLY
     yield (
+        is_encoder or not any(_looks_both_ways(group.block, ALONE) for group in arch.groups),
+        "attention with rows for distances is for an encoder alone",
+        ("encoder", "layers"),
+        "write `kind: grouped_query`",
+    )
+    yield (
         arch.multi_token is None or isinstance(arch.head, VocabularyHead),
         "a module of `multi_token` ends before a vocabulary's head, and there is none",
         ("multi_token",),
@@ -133,9 +141,9 @@ def _of_own_widths(arch: Architecture) -> Iterator[FamilyRule]:
         )
 
 
-def _looks_both_ways(block: Block) -> bool:
-    """Whether some part of a layer needs later tokens."""
-    return any(isinstance(part, BOTH_WAYS) for part in (block.attention, block.mixer, block.mixer_beside))
+def _looks_both_ways(block: Block, kinds: Any = BOTH_WAYS) -> bool:
+    """Whether some part of a layer needs later tokens: whether it is of one of these kinds."""
+    return any(isinstance(part, kinds) for part in (block.attention, block.mixer, block.mixer_beside))
 
 
 def _looks_back(arch: Architecture) -> bool:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from costcalc.architecture.component import Component, Flag, PositiveFloat, Rule, Size, Whole
 from costcalc.architecture.places import At
+from costcalc.architecture.relative_rows import LearnedAndRelativePositions, RelativeRows
 from costcalc.inventory import Record
 
 
@@ -189,50 +190,6 @@ class RelativePositions(Component):
             yield at.weight("sum_positions", {"buckets": self.buckets, "N": heads}, table=True)
 
 
-class LearnedAndRelativePositions(Component):
-    """A trained table of `length` rows, added to the embeddings, and relative positions beside it (MPNet, 2004.09297).
-
-    offset: the first rows that no position uses. buckets: rows of the one table of relative positions for all layers, a
-    number for each head and each bucket of distances, added to the scores (arXiv 1910.10683, section 2.1).
-    max_distance: from where on all distances are one bucket; it changes no count.
-    """
-
-    kind: Literal["learned_and_relative"] = "learned_and_relative"
-    length: Size
-    offset: Whole = 0
-    buckets: Size = 32
-    max_distance: Size = 128
-    added: ClassVar[bool] = True
-    per_layer: ClassVar[bool] = False
-
-    @property
-    def rows(self) -> int:
-        """Those of the table that positions use."""
-        return self.length - self.offset
-
-    def rules(self, d_model: int) -> Iterator[Rule]:
-        """Those of both kinds."""
-        yield self.offset < self.length, "offset {offset} leaves no row of {length}"
-        yield self.buckets >= 4, "buckets {buckets} are fewer than 4"
-        yield (
-            self.buckets // 2 < self.max_distance,
-            "max_distance {max_distance} is not above half the {buckets} buckets",
-        )
-
-    def summary(self) -> str:
-        """One line for a reader."""
-        unused = f", {self.offset} of them unused" if self.offset else ""
-        return f"learned, {self.length:,} rows{unused}, and relative, {self.buckets:,} buckets"
-
-    def records(self, at: At, width: Mapping[str, int]) -> Iterator[Record]:
-        """One table of length x D, or x the embedding's width W where that is projected afterwards."""
-        yield at.weight("positions", {"length": self.length, **width}, table=True)
-
-    def bias_records(self, at: At, heads: int) -> Iterator[Record]:
-        """A table of buckets x N."""
-        yield at.weight("distances", {"buckets": self.buckets, "N": heads}, table=True)
-
-
 class AlibiPositions(Component):
     """ALiBi (arXiv 2108.12409): scores fall with the distance, with a slope for each head; nothing is held.
 
@@ -264,7 +221,8 @@ Positions = Annotated[
     | RotaryPositions
     | RelativePositions
     | AlibiPositions
-    | LearnedAndRelativePositions,
+    | LearnedAndRelativePositions
+    | RelativeRows,
     Field(discriminator="kind"),
 ]
 OfDistances = RelativePositions | LearnedAndRelativePositions

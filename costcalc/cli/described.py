@@ -66,6 +66,8 @@ def _sublayers(before: str, group: Group, d_model: int, *, is_one_of_several: bo
         rows[f"{before}beside it{where}"] = block.feed_forward_beside.summary()
     if block.shortcut is not None:
         rows[f"{before}shortcut{where}"] = f"{block.shortcut.summary()}, added behind the next layer"
+    if block.convolution is not None:
+        rows[f"{before}beside the layer{where}"] = block.convolution.summary()
     if block.augmented_residual is not None:
         rows[f"{before}beside attention{where}"] = block.augmented_residual.summary()
     return rows

@@ -4,6 +4,7 @@ from costcalc.expression import smaller
 from costcalc.inventory.asked import check_asked, check_stated
 from costcalc.inventory.chosen import BlockPairs
 from costcalc.inventory.compressed import Entries, EntryPairs, Overlapping, Waiting
+from costcalc.inventory.distances import Distances, EachDistances
 from costcalc.inventory.extents import (
     Asking,
     Context,
@@ -45,6 +46,8 @@ __all__ = [
     "Context",
     "Convolved",
     "CrossPairs",
+    "Distances",
+    "EachDistances",
     "Entries",
     "EntryPairs",
     "Extent",

@@ -39,6 +39,8 @@ LETTERS = {
     "length": "rows of the position table",
     "rotated": "numbers that positions rotate",
     "token_types": "token types",
+    "rows_of_distances": "rows of a table, one for each distance between tokens",
+    "distances": "distances between tokens, for each of which there is a row",
     "buckets": "buckets of relative positions",
     "E": "experts",
     "entities": "entities that have a row of a table",

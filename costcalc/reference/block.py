@@ -15,6 +15,7 @@ from costcalc.reference.augmented_residual import augmented
 from costcalc.reference.compressed import compressed_attention
 from costcalc.reference.convolved import convolved_attention
 from costcalc.reference.differential import differential_attention
+from costcalc.reference.disentangled import disentangled
 from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
@@ -48,6 +49,7 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "block_sparse": block_sparse,
     "local": local,
     "global_local": global_local,
+    "disentangled": disentangled,
 }
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 

@@ -88,7 +88,7 @@ def grouped_query(
     here = sight.start + np.arange(x.shape[1])  # (T)
     turn = of_kind(TURNED, positions["kind"], "positions")
     q = turn(positions, queries(fields, x, at, d_model=width), here)  # (B, N, T, H)
-    if fields["entity_queries"]:
+    if fields.get("entity_queries"):
         queries_of_entities(fields, x[:, :0], at, d_model=width)
     if fields["cache_of"] is not None:
         k, v = _of_another(fields, x, at, sight, d_model=width)  # (B, K, S, H), (B, K, S, v)

@@ -7,6 +7,7 @@ import numpy as np
 from costcalc.reference.altup import updated
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.block import block
+from costcalc.reference.convolution_beside import with_convolution
 from costcalc.reference.hyper_connections import connected
 from costcalc.reference.per_layer_input import per_layer_input
 from costcalc.reference.sight import Sight
@@ -39,6 +40,8 @@ def layer(
     if own is not None:
         added = per_layer_input(around["per_layer_input"], read, own, at, norm_of=fields["norm"])  # (B, T, D)
         states = np.concatenate([states[:1], states[1:] + added]) if around["altup"] else states + added
+    if fields.get("convolution"):
+        states = with_convolution(fields["convolution"], x, states, at, norm_of=fields["norm"])  # (B, T, D)
     if fields["layer_scale"]:
         states = states * at.gain("layer_scale", 1, role=fields["layer_scale"])  # one number for all
     return states

@@ -161,7 +161,7 @@ def decoded(
     here = request.past + np.arange(given.tokens.shape[1])  # (T)
     x = embedded(fields, given.tokens, table, at, positions=some["positions"], here=here, token_types=given.token_types)
     held = [request.arrays[path].shape[-2] for path in request.cross] if request.past else [memory.shape[1]]
-    shared = shared_positions(some, at)
+    shared = shared_positions(some, at, d_model=x.shape[-1])
     sight = Sight(request.past, True, request, memory, any(held), shared, **forms._asdict())
     after = _told(on_layer, before, before + layers)
     return stack(some, given.tokens, x, at, sight=sight, after=after)  # (B, T, D)
@@ -181,7 +181,7 @@ def encoder(
     at, some = root.under("encoder"), fields["encoder"]
     here = np.arange(tokens.shape[1])  # (M)
     x = embedded(fields, tokens, table, at, positions=some["positions"], here=here, token_types=token_types)
-    tables = shared_positions(some, at), shared_sums(some, at)
+    tables = shared_positions(some, at, d_model=x.shape[-1]), shared_sums(some, at)
     sight = Sight(causal=False, table=tables[0], sum_table=tables[1], **forms._asdict())
     return stack(some, tokens, x, at, sight=sight, after=after)  # (B, M, D)
 

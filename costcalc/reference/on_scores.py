@@ -41,4 +41,5 @@ ON_SCORES: dict[str, Callable[[Fields, int, Scope, Sight], OfDistances | None]] 
     "relative": relative,
     "alibi": alibi,
     "learned_and_relative": relative,
+    "relative_rows": nothing,
 }

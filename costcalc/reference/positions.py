@@ -81,6 +81,11 @@ def learned_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Arra
     return x + table.rows(positions + fields["offset"])  # (B, T, D) + (T, D)
 
 
+def learned_beside_rows(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
+    """A trained row for each position where a model has them beside rows of distances (DeBERTa). x: (B, T, D)."""
+    return x if fields["length"] is None else learned_added({**fields, "offset": 0}, x, positions, at)
+
+
 def sinusoidal_added(fields: Fields, x: Array, positions: Array, at: Scope) -> Array:
     """A sinusoid for each position, computed here or read from a stored table. x: (B, T, D); positions: (T)."""
     width = x.shape[-1]
@@ -117,6 +122,7 @@ ADDED: dict[str, Callable[[Fields, Array, Array, Scope], Array]] = {
     "relative": nothing_added,
     "alibi": nothing_added,
     "learned_and_relative": learned_added,
+    "relative_rows": learned_beside_rows,
 }
 """What each kind does to the embeddings, once, below the layers."""
 
@@ -128,5 +134,6 @@ TURNED: dict[str, Callable[[Fields, Array, Array], Array]] = {
     "relative": not_turned,
     "alibi": not_turned,
     "learned_and_relative": not_turned,
+    "relative_rows": not_turned,
 }
 """What each kind does to queries and keys, in every attention."""

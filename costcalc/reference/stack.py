@@ -10,6 +10,7 @@ import numpy as np
 
 from costcalc.reference.altup import gathered, spread
 from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.disentangled import rows_of_distances
 from costcalc.reference.hyper_connections import copied
 from costcalc.reference.hyper_connections import gathered as gathered_parts
 from costcalc.reference.layer import layer
@@ -87,9 +88,14 @@ def places(layers: list[Fields], at: Scope) -> Iterator[Scope]:
         yield place
 
 
-def shared_positions(fields: Fields, at: Scope) -> Table | None:
-    """The one table of relative positions for all layers of a stack, which have the same number of heads, if any."""
+def shared_positions(fields: Fields, at: Scope, *, d_model: int) -> Table | None:
+    """The one table of relative positions for all layers of a stack, which have the same number of heads, if any.
+
+    Or one of rows for distances, as wide as the model (DeBERTa).
+    """
     positions = fields["positions"]
+    if positions["kind"] == "relative_rows":
+        return rows_of_distances(positions, d_model, at)
     if positions["kind"] not in ("relative", "learned_and_relative") or positions.get("per_layer"):
         return None
     using = (layer for layer in expanded(fields["layers"]) if layer["attention"] and layer["positions"] == positions)

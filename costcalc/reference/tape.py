@@ -173,6 +173,15 @@ class Scope:
             out = out + self.parameter(f"{name}_bias", outputs)  # (rows, outputs) + (outputs)
         return out.reshape(*x.shape[:-1], outputs)
 
+    def linear_of(self, other: str, x: Array, outputs: int, *, bias: bool, called: str) -> Array:
+        """x W + b with the weight and the bias of another product of this place, under a name of its own."""
+        place = self.path if self.lender is None else self.lender
+        lent = Tape(self.tape.weights, dict(self.tape.parameters))
+        out = Scope(lent, self.path, place, self.member).linear(other, x, outputs, bias=bias)
+        (product,) = lent.products[self.named(other)]
+        self.tape.multiplied(self.named(called), product, of=lent.of[self.named(other)])
+        return out
+
     def by_head(self, name: str, x: Array, outputs: int, *, width: int, back: bool) -> Array:
         """Each head's rows x with its own columns of a matrix W of (inner, N·width).
 

@@ -47,11 +47,12 @@ def head_size(attention: Fields, d_model: int) -> int:
     """Numbers of a head that scores are made of."""
     if attention["kind"] == "latent":
         return int(attention["nope_dim"] + attention["rope_dim"])
-    return int(attention["head_dim"] or d_model // attention["heads"])
+    return int(attention.get("head_dim") or d_model // attention["heads"])
 
 
 def _unseen(attention: Fields, d_model: int) -> float:
     """How often a token's weight is lost in one head."""
     head_dim = head_size(attention, d_model)
-    spread = 1.0 if attention["scale"] is None else attention["scale"] * head_dim**0.5
+    scale = attention.get("scale")
+    spread = 1.0 if scale is None else scale * head_dim**0.5
     return next((often for most, often in UNSEEN if spread <= most), 1.0)

@@ -42,7 +42,7 @@ def rotary(fields: Fields) -> list[Rotated]:
         for layer in written_layers(fields[name]["layers"]) if fields[name] else ():
             attention = layer["attention"]
             makes_keys = attention is not None and attention.get("cache_of") is None
-            if makes_keys and layer["positions"]["kind"] == "rope" and not layer["positions"]["values"]:
+            if makes_keys and layer["positions"]["kind"] == "rope" and not layer["positions"].get("values"):
                 rotated = Rotated(attention, layer["positions"], causal=name == "decoder")
                 found.setdefault(repr(rotated), rotated)
     return list(found.values())

@@ -36,6 +36,8 @@ STEMS = {
     "esmc": "Esmc",
     "gte": "Gte",
     "ultrabert": "Ultrabert",
+    "deberta": "Deberta",
+    "deberta-v2": "DebertaV2",
 }
 USUAL = {"xlm": "WithLMHeadModel", "flaubert": "WithLMHeadModel"}
 """The first class of a type, where that is not ForMaskedLM."""
@@ -53,6 +55,16 @@ SMALL: dict[str, Config] = {
     "luke": {**SIZES, "entity_vocab_size": 31, "entity_emb_size": 17},
     "xlm": XLM,
     "flaubert": XLM,
+    "deberta": {**SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_biased_input": False},
+    "deberta-v2": {
+        **SIZES,
+        "relative_attention": True,
+        "pos_att_type": "p2c|c2p",
+        "position_biased_input": False,
+        "position_buckets": 8,
+        "share_att_key": True,
+        "norm_rel_ebd": "layer_norm",
+    },
     "ultrabert": {**SIZES, "sliding_window": 3, "prediction_head_size": 23},
 }
 
@@ -74,6 +86,12 @@ XLMS = """
     hidden_size=60 num_attention_heads=6 num_hidden_layers=2; sinusoidal_embeddings=true n_langs=7
 """
 LLAMAS = """; attention_bias=true; mlp_bias=true; attention_bias=true mlp_bias=true hidden_act="relu" class=Model"""
+DEBERTAS = """;
+    relative_attention=false norm_rel_ebd="none"; pos_att_type=["c2p"]; pos_att_type="p2c"; pos_att_type=null;
+    position_biased_input=true; max_relative_positions=5; max_relative_positions=5 position_biased_input=true;
+    type_vocab_size=2; legacy=false; legacy=false tie_word_embeddings=false; legacy=false class=Model;
+    relative_attention=false position_biased_input=true norm_rel_ebd="none" type_vocab_size=3 legacy=false
+"""
 CASES = {
     "rembert": f"""{BERT}{RELU}{CAUSAL}; input_embedding_size=42; output_embedding_size=42;
     input_embedding_size=29 tie_word_embeddings=true; input_embedding_size=7 output_embedding_size=3 class=ForCausalLM
@@ -105,6 +123,14 @@ CASES = {
     "gte": f"""{BERT}{RELU}; type_vocab_size=0; rope_theta=5e4; head_dim=6 num_attention_heads=5;
     rope_parameters={{"rope_type":"default","rope_theta":7e4}}; head_dim=10; type_vocab_size=0 class=Model
     """,
+    "deberta": f"""{COMMON}{RELU}{DEBERTAS}; max_relative_positions=64 pos_att_type=["p2c"]; talking_head=false""",
+    "deberta-v2": f"""{COMMON}{RELU}{DEBERTAS}; share_att_key=false; share_att_key=false pos_att_type="c2p";
+    share_att_key=false pos_att_type="p2c" norm_rel_ebd="none"; position_buckets=-1; position_buckets=40;
+    position_buckets=-1 max_relative_positions=5; position_buckets=12 max_relative_positions=96; norm_rel_ebd="none";
+    conv_kernel_size=3; conv_kernel_size=5 conv_act="gelu" conv_groups=7; conv_kernel_size=1 num_hidden_layers=1;
+    conv_kernel_size=3 class=Model relative_attention=false norm_rel_ebd="none"; conv_kernel_size=0 conv_act="gelu";
+    share_att_key=true relative_attention=false norm_rel_ebd="none"; position_buckets=2; attention_head_size=14
+    """,
     "ultrabert": f"""{COMMON}{LLAMAS}; num_key_value_heads=1; head_dim=10 num_attention_heads=4 hidden_size=44;
     sliding_window=8; layer_types=FSS; layer_types=SSS sliding_window=1; layer_types=FFF; prediction_head_size=42;
     prediction_head_size=1 tie_word_embeddings=true; attention_windows=[0,5,5]; num_hidden_layers=5 sliding_window=64;
@@ -126,6 +152,7 @@ REFUSED = {
     "flaubert": "emb_dim=43; is_encoder=false; n_heads=0",
     "esmc": f"{_BERT}; num_key_value_heads=1; head_dim=10",
     "gte": 'hidden_act="geluu"; num_attention_heads=0; hidden_size=45',
+    "deberta-v2": f"{_BERT}; conv_kernel_size=2; conv_kernel_size=3 conv_groups=5",
     "ultrabert": f"{_BERT}; num_key_value_heads=2; head_dim=7; layer_types=SS",
 }
 # Of these and other encoders the classes that tell labels.
@@ -167,6 +194,7 @@ HEADS = {
         ("xlm", "flaubert"), f"{TEXTS}{TOKENS}; class=ForQuestionAnsweringSimple".replace("num_hidden", "n")
     ),
     "tapas": TEXTS,
+    "deberta": f"""{ALL}; class=ForSequenceClassification pooler_hidden_act="tanh" """,
     "electra": f'{ALL}; class=ForPreTraining; class=ForPreTraining embedding_size=42 hidden_act="relu"',
     "distilbert": ALL.replace("num_hidden_layers", "n_layers"),
     "modernbert": f"""{ALL}; class=ForSequenceClassification classifier_pooling="mean" classifier_bias=true;

@@ -49,6 +49,7 @@ def forward(model: Any, new: int, batch: int = 1, **given: Any) -> tuple[int, An
     types = getattr(model.config, "type_vocab_sizes", None)
     if types is not None:  # TAPAS reads its cells from them
         given["token_type_ids"] = torch.zeros((batch, new, len(types)), dtype=torch.long)
+    model.requires_grad_(False)  # the counter stops at views of what has a gradient, which DeBERTa takes
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         output = model(input_ids=torch.full((batch, new), TOKEN), **given)
     return int(counter.get_total_flops()), output

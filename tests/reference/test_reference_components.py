@@ -152,6 +152,24 @@ def cases_of_berts_kin():
             f"encoder with entities {predicts}",
             encoder(entities=some, attention={"entity_queries": True, "bias": True}),
         )
+    for weights, trimmed, to, back in (
+        ("own", True, True, True),
+        ("shared", False, True, True),
+        ("own", False, False, True),
+    ):
+        asked = {"weights": weights, "trimmed": trimmed, "to_position": to, "from_position": back, "key_bias": to}
+        attention = {"kind": "disentangled", "heads": 6, "span": 5, **asked}
+        rows = {"kind": "relative_rows", "span": 5, "norm": NORMS["rms" if to else "layer"] if not trimmed else None}
+        rows |= {"length": 23} if trimmed else {"max_distance": 11}
+        beside = {"taps": 3, "groups": 3, "activation": "gelu"} if trimmed else {"taps": 1}
+        layer = {"attention": attention, "norms": "post", "convolution": beside}
+        yield f"disentangled {weights} {trimmed} {to}", encoder(d_model=42, positions=rows, layer=layer)
+    for activation in ACTIVATIONS:
+        layer = {"convolution": {"taps": 3, "activation": activation}}
+        yield f"encoder with a convolution, {activation}", encoder(layer=layer)
+    attention = {"kind": "disentangled", "heads": 6, "span": 19, "to_position": False, "from_position": False}
+    rows = {"kind": "relative_rows", "span": 19}
+    yield "disentangled from nothing", encoder(d_model=42, positions=rows, layer={"attention": attention})
     yield "gated, a bias of its output", small(feed_forward={"kind": "gated", "out_bias": True})
 
 
@@ -1151,6 +1169,8 @@ ALL = {
     "SinusoidalPositions": ("sinusoidal frozen", r"decoder\.positions", True),
     "RotaryPositions": ("rope 4", r".*(position|rope|rotary|sinus).*", False),
     "RelativePositions": ("pair relative False", r"(en|de)coder\.positions", True),
+    "Disentangled": ("disentangled own True True", r"encoder\.layers\.\d\.attention\..*", True),
+    "RelativeRows": ("disentangled own True True", r"encoder\.(positions|distances)", True),
     "LearnedAndRelativePositions": ("encoder learned and relative", r"encoder\.(positions|distances)", True),
     "AlibiPositions": ("pair alibi False", r".*(position|slope|alibi).*", False),
     "VocabularyHead": ("encoder tied {} 3", r"head.*", True),

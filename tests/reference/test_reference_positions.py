@@ -222,7 +222,7 @@ def test_of_a_whole_head_the_first_pairs_turn_at_its_own_frequencies():
 
 
 def test_every_kind_is_in_all_tables():
-    kinds = {"none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative"}
+    kinds = {"none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative", "relative_rows"}
     assert set(ADDED) == set(TURNED) == set(ON_SCORES) == kinds
 
 

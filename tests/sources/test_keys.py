@@ -9,7 +9,7 @@ LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention"
 LAYER += ["shared_block", "cross_attention"]
 LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "residual_affine", "augmented_residual"]
 LAYER += ["feed_forward_beside", "norm_gate", "residual_mean", "shortcut", "layer_scale", "sublayer_gates"]
-LAYER += ["needs_memory", "pattern"]
+LAYER += ["needs_memory", "convolution", "pattern"]
 STACK = ["norm", "positions", "final_norm", "altup", "hyper_connections", "per_layer_input", "d_model", "embedding"]
 STACK += ["output_projection", "padding", "global_tokens", "layers", "block"]
 TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
@@ -34,7 +34,7 @@ OF_TEXTS = ["sliding", "block_sparse", "local", "global_local"]
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
 POSITIONS += ["of_sums"]
 POSITIONS[6:6] = ["frequencies", "width", "values"]
-POSITIONS += ["max_bias", "slope_scale"]
+POSITIONS += ["max_bias", "slope_scale", "span", "norm"]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_kinds_with_a_key():
     layer = ("decoder", "layers", 0)
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
     assert kinds_with("window", (*layer, "attention")) == ["grouped_query", *OTHERS, "sliding", "local"]
-    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS, *OF_TEXTS]
+    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS, *OF_TEXTS, "disentangled"]
     assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
     assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 
@@ -87,10 +87,10 @@ def test_kinds_with_a_key():
         (("decoder", "norm"), ["layernorm", "rmsnorm"]),
         (
             ("decoder", "positions"),
-            ["none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative"],
+            ["none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative", "relative_rows"],
         ),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *OTHERS, *OF_TEXTS]),
+        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *OTHERS, *OF_TEXTS, "disentangled"]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),
         (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),

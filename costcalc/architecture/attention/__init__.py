@@ -8,6 +8,7 @@ from costcalc.architecture.attention.block_sparse import BlockSparse
 from costcalc.architecture.attention.compressed import Compressed
 from costcalc.architecture.attention.convolved import Convolved
 from costcalc.architecture.attention.differential import Differential
+from costcalc.architecture.attention.disentangled import Disentangled
 from costcalc.architecture.attention.global_local import GlobalLocal
 from costcalc.architecture.attention.grouped_query import GroupedQuery
 from costcalc.architecture.attention.indexer import Indexer
@@ -19,7 +20,7 @@ from costcalc.architecture.attention.sliding import Sliding
 OfText = Sliding | BlockSparse | Local | GlobalLocal
 """Those that need the whole text at once."""
 Attention = Annotated[
-    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText,
+    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText | Disentangled,
     Field(discriminator="kind"),
 ]
 
@@ -29,6 +30,7 @@ __all__ = [
     "Compressed",
     "Convolved",
     "Differential",
+    "Disentangled",
     "GlobalLocal",
     "GroupedQuery",
     "Indexer",

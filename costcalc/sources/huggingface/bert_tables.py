@@ -45,12 +45,9 @@ def read_roc_bert(config: Config) -> Written:
     is_decoder = looks_back(config, use, NAMES, pooler=True)
     joins, width = config.flag("concat_input"), config.size("hidden_size")
     tables = []
-    for name, switch, key in (
-        ("pronunciation", "enable_pronunciation", "pronunciation"),
-        ("shape", "enable_shape", "shape"),
-    ):
-        rows, own = config.size(f"{key}_vocab_size"), config.size(f"{key}_embed_dim")
-        is_joined = config.flag(switch) and joins
+    for name in ("shape", "pronunciation"):
+        rows, own = config.size(f"{name}_vocab_size"), config.size(f"{name}_embed_dim")
+        is_joined = config.flag(f"enable_{name}") and joins
         tables.append({"name": name, "rows": rows, "width": own, "use": "joined" if is_joined else "held"})
     projection = {"width": width, "bias": True} if joins else {}
     more = {"token_types": config.size("type_vocab_size"), "tables": tables, **projection}

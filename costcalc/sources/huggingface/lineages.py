@@ -44,6 +44,8 @@ LINEAGES = {
     "cwm": "like_llama",
     "data2vec-text": "bert",
     "dbrx": "dbrx",
+    "deberta": "deberta",
+    "deberta-v2": "deberta",
     "deci": "by_block",
     "deepseek_v2": "deepseek",
     "deepseek_v3": "deepseek",

@@ -1,0 +1,173 @@
+"""The tiny encoders of record_kin.py, and what becomes of their parameters' names here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+SIZES = {
+    "vocab_size": 61,
+    "hidden_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "intermediate_size": 29,
+    "max_position_embeddings": 19,
+    "layer_norm_eps": 0.01,
+}
+DEBERTA = {**SIZES, "relative_attention": True, "position_biased_input": False, "pos_att_type": ["p2c", "c2p"]}
+MODELS: dict[str, dict[str, Any]] = {
+    "deberta": {
+        "model_type": "deberta",
+        "architectures": ["DebertaForMaskedLM"],
+        **DEBERTA,
+        "max_relative_positions": 5,
+        "position_biased_input": True,
+        "type_vocab_size": 2,
+    },
+    "deberta_v2": {
+        "model_type": "deberta-v2",
+        "architectures": ["DebertaV2ForMaskedLM"],
+        **DEBERTA,
+        "share_att_key": True,
+        "position_buckets": 6,
+        "max_relative_positions": 11,
+        "norm_rel_ebd": "layer_norm",
+        "conv_kernel_size": 3,
+        "conv_act": "gelu",
+    },
+    "deberta_v2_own": {
+        "model_type": "deberta-v2",
+        "architectures": ["DebertaV2ForMaskedLM"],
+        **DEBERTA,
+        "conv_kernel_size": 5,
+        "conv_groups": 4,
+    },
+    "mpnet": {"model_type": "mpnet", "architectures": ["MPNetForMaskedLM"], **SIZES},
+    "roformer": {
+        "model_type": "roformer",
+        "architectures": ["RoFormerForMaskedLM"],
+        **SIZES,
+        "embedding_size": 17,
+        "rotary_value": True,
+    },
+    "rembert": {
+        "model_type": "rembert",
+        "architectures": ["RemBertForMaskedLM"],
+        **SIZES,
+        "input_embedding_size": 17,
+        "output_embedding_size": 31,
+    },
+    "roc_bert": {
+        "model_type": "roc_bert",
+        "architectures": ["RoCBertForMaskedLM"],
+        **SIZES,
+        "pronunciation_embed_dim": 5,
+        "pronunciation_vocab_size": 11,
+        "shape_embed_dim": 7,
+        "shape_vocab_size": 13,
+    },
+    "luke": {
+        "model_type": "luke",
+        "architectures": ["LukeForMaskedLM"],
+        **SIZES,
+        "entity_vocab_size": 11,
+        "entity_emb_size": 7,
+    },
+}
+BERT = [
+    (r"^[a-z_]+\.(?=embeddings|encoder|pooler|layers|norm|entity)", ""),
+    (r"^embeddings\.word_embeddings", "encoder.embedding"),
+    (r"^embeddings\.position_embeddings", "encoder.positions"),
+    (r"^embeddings\.token_type_embeddings", "encoder.token_types"),
+    (r"^embeddings\.LayerNorm", "encoder.embedding_norm"),
+    (r"^encoder\.layer\.", "encoder.layers."),
+    (r"attention\.self\.", "attention."),
+    (r"attention\.(query|key|value)(_proj)?\.", lambda found: f"attention.{found[1][0]}."),
+    (r"attention\.output\.LayerNorm", "attention_norm"),
+    (r"attention\.output\.dense", "attention.output"),
+    (r"intermediate\.dense", "feed_forward.up"),
+    (r"(?<!attention)\.output\.LayerNorm", ".feed_forward_norm"),
+    (r"(?<!attention)\.output\.dense", ".feed_forward.down"),
+    (r"^(cls\.predictions|lm_head)\.(transform\.)?dense", "head.transform"),
+    (r"^(cls\.predictions|lm_head)\.(transform\.)?(LayerNorm|layer_norm)", "head.norm"),
+    (r"^(cls\.predictions|lm_head)\.bias$", "head_bias"),
+    (r"^(cls\.predictions|lm_head)\.decoder\.bias$", "head_bias"),
+    (r"^(cls\.predictions|lm_head)\.decoder\.weight$", "head"),
+    (r"^pooler\.dense", "pooler.dense"),
+]
+NAMES: dict[str, list[tuple[str, Any]]] = {
+    "deberta": [
+        *BERT,
+        (r"encoder\.rel_embeddings", "encoder.distances"),
+        (r"attention\.pos_proj", "attention.distance_k"),
+        (r"attention\.pos_q_proj", "attention.distance_q"),
+        (r"attention\.q_bias", "attention.q_bias"),
+        (r"attention\.v_bias", "attention.v_bias"),
+    ],
+    "deberta-v2": [
+        *BERT,
+        (r"encoder\.rel_embeddings", "encoder.distances"),
+        (r"encoder\.LayerNorm", "encoder.distances_norm"),
+        (r"attention\.pos_key_proj", "attention.distance_k"),
+        (r"attention\.pos_query_proj", "attention.distance_q"),
+        (r"encoder\.conv\.conv\.", "encoder.layers.0.convolution."),
+        (r"encoder\.conv\.LayerNorm", "encoder.layers.0.convolution_norm"),
+    ],
+    "mpnet": [
+        *BERT,
+        (r"encoder\.relative_attention_bias", "encoder.distances"),
+        (r"attention\.attn\.", "attention."),
+        (r"attention\.o\.", "attention.output."),
+        (r"attention\.LayerNorm", "attention_norm"),
+    ],
+    "roformer": [
+        *BERT,
+        (r"^embeddings_project", "encoder.embedding_projection"),
+        (r"encoder\.embed_positions", "encoder.positions"),
+    ],
+    "rembert": [*BERT, (r"encoder\.embedding_hidden_mapping_in", "encoder.embedding_projection")],
+    "roc_bert": [
+        *BERT,
+        (r"^embeddings\.(pronunciation|shape)_embed", r"encoder.tables.\1"),
+        (r"^embeddings\.map_inputs_layer", "encoder.embedding_projection"),
+    ],
+    "luke": [
+        *BERT,
+        (r"attention\.w2e_q", "attention.q_word_entity"),
+        (r"attention\.e2w_q", "attention.q_entity_word"),
+        (r"attention\.e2e_q", "attention.q_entity_entity"),
+        (r"(q_[a-z]+_[a-z]+)uery", r"\1"),
+        (r"^entity_embeddings\.entity_embeddings", "entities.embedding"),
+        (r"^entity_embeddings\.entity_embedding_dense", "entities.projection"),
+        (r"^entity_embeddings\.position_embeddings", "entities.positions"),
+        (r"^entity_embeddings\.token_type_embeddings", "entities.token_types"),
+        (r"^entity_embeddings\.LayerNorm", "entities.embedding_norm"),
+        (r"^entity_predictions\.transform\.dense", "entity_head.transform"),
+        (r"^entity_predictions\.transform\.LayerNorm", "entity_head.norm"),
+        (r"^entity_predictions\.bias", "entity_head.head_bias"),
+    ],
+}
+
+
+def of_neighbours(value: np.ndarray) -> np.ndarray:
+    """(outputs, inputs of a group, taps) -> (groups, taps·inputs, outputs of a group)."""
+    outputs, inputs, taps = value.shape
+    groups = 24 // inputs
+    split = value.reshape(groups, outputs // groups, inputs, taps).transpose(0, 3, 2, 1)
+    return split.reshape(groups, taps * inputs, outputs // groups)
+
+
+def as_it_is(value: np.ndarray) -> np.ndarray:
+    """A table is (rows, width) in both."""
+    return value
+
+
+TRANSPOSED: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = [
+    (r"(embedding|positions|token_types|distances)\.weight$", as_it_is),
+    (r"tables\.\w+\.weight$", as_it_is),
+    (r"^head(\.weight)?$", as_it_is),
+    (r"\.convolution\.weight$", of_neighbours),
+]
+"""What is no matrix of inputs and outputs."""
