@@ -5,6 +5,7 @@ from costcalc.architecture import Block, Pattern, Stack
 from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import RuleError
+from costcalc.architecture.convolution_beside import ConvolutionBeside
 from costcalc.architecture.feed_forward import Dense
 from costcalc.architecture.mixer import ShortConv
 from costcalc.architecture.norm import RMSNorm
@@ -75,6 +76,7 @@ OTHER = {
     "layer_scale": "buffer",
     "sublayer_gates": True,
     "needs_memory": True,
+    "convolution": ConvolutionBeside(taps=3),
 }
 
 
