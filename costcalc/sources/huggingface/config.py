@@ -54,6 +54,11 @@ class Config:
         self.read.add(key)
         return self.values.get(key)
 
+    def overrule(self, key: str, value: Any) -> None:
+        """What a class builds whatever is written under a key, which says nothing then."""
+        self.read.add(key)
+        self.values[key] = value
+
     def note(self, *keys: str) -> None:
         """Mark keys as read that a switch beside them makes void."""
         self.read.update(keys)

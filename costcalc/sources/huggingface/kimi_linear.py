@@ -79,7 +79,7 @@ def hybrid(
     config.expect("moe_layer_freq", None, 1)
     config.expect("moe_router_activation_func", None, "sigmoid")
     config.expect("use_grouped_topk", None, True)
-    config.expect("tie_word_embeddings", False)
+    config.overrule("tie_word_embeddings", False)  # the class ties nothing
     norm, networks = rms_norm(config), _networks(config, kinds)
 
     def layer_of(word: str, kind: str) -> Written:

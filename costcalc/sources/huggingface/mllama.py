@@ -28,7 +28,7 @@ PLACES_OF_IMAGES = 8
 def read_mllama(config: Config) -> Written:
     """`cross_attention_layers` says which; null means those of the 11B model, as far as there are as many layers."""
     layers, elsewhere = layer_count(config), _looking_elsewhere(config)
-    config.expect("tie_word_embeddings", False)  # no class of it ties, and the table has rows that no head scores
+    config.overrule("tie_word_embeddings", False)  # no class of it ties, and the table has rows that no head scores
     norm, network = rms_norm(config), gated(config)
     attention = {
         "kind": "grouped_query",

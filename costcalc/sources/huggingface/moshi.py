@@ -17,7 +17,7 @@ def read_moshi(config: Config) -> Written:
     derived, both = width_per_head(config), config.size("ffn_dim")
     if both % 2:
         raise config.refusal(f"`ffn_dim` {both} is odd: it is split in two", 'write "ffn_dim": 22528', "ffn_dim")
-    config.expect("tie_word_embeddings", False)  # the class does not tie, whatever it says
+    config.overrule("tie_word_embeddings", False)  # the class does not tie, whatever it says
     config.note(*OF_PARTS)
     network = {"kind": "gated", "d_ff": both // 2, "activation": config.activation("hidden_act"), "bias": False}
     written = llama_like(

@@ -43,7 +43,8 @@ REMARKS = """
 def read_nemotron_h(config: Config) -> Written:
     """Which layer is which: `layers_block_type`, or a letter for each in `hybrid_override_pattern`."""
     config.note(*REMARKS.split(), *ROPE_KEYS)
-    for key in ("attention_bias", "mamba_proj_bias", "tie_word_embeddings", "sliding_window"):
+    config.overrule("tie_word_embeddings", False)  # the class ties nothing
+    for key in ("attention_bias", "mamba_proj_bias", "sliding_window"):
         config.expect(key, None, False)  # the class builds the same whatever they say, other code of this type may not
     kinds = _kinds(config)
     norm = {"kind": "rmsnorm", "eps": config.number("layer_norm_epsilon")}

@@ -26,7 +26,7 @@ WHOLE = 64
 def read_xlstm(config: Config) -> Written:
     """Sizes are factors of the width. The head's table is its own: the class ties none."""
     config.note(*REMARKS.split(), "ffn_proj_factor", "gate_soft_cap", "output_logit_soft_cap")
-    config.expect("tie_word_embeddings", False)
+    config.overrule("tie_word_embeddings", False)  # the class ties nothing
     config.expect("use_bias", False)  # its norms would have some as well
     config.expect("weight_mode", "single", "fused")
     agree(config, add_out_norm=True, add_post_blocks_norm=True, slstm_at=[])

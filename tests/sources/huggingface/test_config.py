@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from costcalc import load, parameters
 from costcalc.errors import CostcalcError
 from costcalc.sources.huggingface.activations import ACTIVATIONS
 from costcalc.sources.huggingface.config import DEFAULTS, MOST_LAYERS, Config
@@ -246,3 +247,11 @@ def test_defaults_say_where_they_come_from(model_type):
     assert source.startswith("transformers 5.24.0 ") or "published beside" in source
     assert "_provenance" not in _config({}, model_type).defaults
     assert "_aliases" not in _config({}, model_type).defaults
+
+
+@pytest.mark.parametrize("model_type", ["bailing_hybrid", "kimi_linear", "mllama", "moshi", "nemotron_h", "xlstm"])
+def test_a_class_that_ties_nothing_has_two_tables_whatever_a_file_says(model_type):
+    """Built with both: the library's classes hold as many parameters (transformers 5.24.0, meta device)."""
+    tied, apart = (load({"model_type": model_type, "tie_word_embeddings": tie}) for tie in (True, False))
+    assert tied.tie_embeddings is False
+    assert parameters(tied).total == parameters(apart).total

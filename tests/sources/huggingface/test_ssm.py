@@ -160,7 +160,6 @@ def test_layers_for_later_tokens_are_not_counted():
         ({"num_hidden_layers": 6}, "`num_hidden_layers` is 6, but 5 layers are listed"),
         ({"n_groups": 3}, "`n_groups` 3 does not divide the 4 heads"),
         ({"n_shared_experts": 2}, "`n_shared_experts`: 2 of a nemotron_h config"),
-        ({"tie_word_embeddings": True}, "`tie_word_embeddings`: true"),
         ({"attention_bias": True}, "`attention_bias`: true"),
         ({"mamba_proj_bias": True}, "`mamba_proj_bias`: true"),
         ({"sliding_window": 5}, "`sliding_window`: 5"),
