@@ -23,7 +23,7 @@ SCALE = "scale"
 NARROW = (*EIGHT_BITS, "U8")
 BUFFERS = re.compile(
     r"(?:^|\.)(?:position_ids|token_type_ids|masked_bias|num_batches_tracked|(?:\w*_)?inv_freq|cos_cached|sin_cached"
-    r"|slope_rate|(?:query|key|diagonal)_decay)$"
+    r"|(?:weight|bias)_integer|(?:fc|act|weight)_scaling_factor|x_min|x_max|(?i:layernorm)\.shift|slope_rate|(?:query|key|diagonal)_decay)$"
     r"|^rope_(?:freqs|factors_long|factors_short)\.weight$"
 )
 """Tensors that a model makes anew at each start: positions, rotations, decays that the layer fixes."""

@@ -102,6 +102,8 @@ t5 t5 T5ForConditionalGeneration none d_model=48 d_kv=12 d_ff=80 num_layers=3 nu
     vocab_size=96
 t5_gated t5 T5ForConditionalGeneration none d_model=48 d_kv=12 d_ff=80 num_layers=3 num_heads=4 vocab_size=96
     feed_forward_proj="gated-gelu"
+xlm xlm XLMWithLMHeadModel none emb_dim=48 n_layers=3 n_heads=4 vocab_size=97 max_position_embeddings=64
+mpnet mpnet MPNetForMaskedLM encoder
 bart bart BartForConditionalGeneration pair
 marian marian MarianMTModel pair decoder_vocab_size=97
 m2m_100 m2m_100 M2M100ForConditionalGeneration pair

@@ -157,10 +157,17 @@ def _usual(leaves_of: dict[Place, list[Leaf]], tensors_of: dict[Place, list[Tens
 
 
 def _copies(solution: Solution) -> list[Tensor]:
-    """Tables and head biases that are stored again: called as such, and of the shape of one that was matched."""
+    """What is stored again: tables and head biases, called as such, and the layers' copies of a shared block."""
+    lent = {
+        (tensor.inside, tensor.shape)
+        for match in solution.matches
+        if any(SHARED in leaf.parts for leaf in match.leaves)
+        for tensor in match.tensors
+    }
+    again = [each for each in solution.tensors if each.place != OUTSIDE and (each.inside, each.shape) in lent]
     words = KNOWN["embedding"] | KNOWN["head"]
     tables = [each for each in solution.matches if each.leaves[0].word in TABLES and len(each.tensors) == 1]
     shapes = {match.tensors[0].shape for match in tables}
-    is_tied = all(match.leaves[0].inside != "head" for match in tables)
+    own = {match.tensors[0].shape for match in tables if match.leaves[0].inside == "head"}
     outside = [tensor for tensor in solution.tensors if tensor.place == OUTSIDE and tensor.called.keys() & words]
-    return [tensor for tensor in outside if tensor.shape in shapes and (is_tied or tensor.is_bias)]
+    return [*again, *(each for each in outside if each.shape in shapes and (each.shape not in own or each.is_bias))]

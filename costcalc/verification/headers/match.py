@@ -9,7 +9,7 @@ from itertools import combinations
 from costcalc.verification.headers.leaves import Leaf
 from costcalc.verification.headers.names import Tensor
 from costcalc.verification.headers.shapes import fits, together
-from costcalc.verification.headers.vocabulary import FUSED, NORMS, PARTS, ROLES
+from costcalc.verification.headers.vocabulary import FUSED, NESTED, NORMS, PARTS, ROLES
 
 KNOWN = {word: frozenset(said.split()) for word, said in ROLES.items()}
 KNOWN_NORMS = {word: frozenset(said.split()) for word, said in NORMS.items()}
@@ -17,7 +17,7 @@ KNOWN_FUSED = {frozenset(words.split()): frozenset(said.split()) for words, said
 POINTERS = {word: frozenset(said.split()) for word, said in PARTS.items()}
 CALLED, THERE, ELSEWHERE = 10, 3, -20
 """How much a known name counts for, a word that points at the component, and one that points at another."""
-OWN_BIASES = ("dt", "router_correction")
+OWN_BIASES = ("dt", "router_correction", "places")
 """Weights that are called a bias, and stated by a word of their own."""
 STACKS = {"encoder", "decoder"}
 MOST_TOGETHER = 6
@@ -123,8 +123,9 @@ def _pointed(tensor: Tensor, here: set[str]) -> set[str]:
     if "cross_attention" in found:
         found.discard("attention")
     inside = found & here
+    nested = [component for component in NESTED if component in inside]
     if inside or not found:
-        return inside
+        return {nested[-1]} if nested else inside
     if found & {"mixer", "attention"}:  # "attention" of a recurrent layer, "mixer" of whatever a layer mixes with
         return here & ({"mixer"} if "attention" in found else {"attention", "feed_forward"})
     return set()

@@ -7,8 +7,8 @@ from functools import lru_cache
 from math import prod
 
 Shape = tuple[int, ...]
-GROUPED = 4
-"""Axes of a grouped convolution: groups, taps, inputs and outputs of a group; groups·outputs is stored as one axis."""
+GROUPED = 3
+"""Axes that a product for each group has at least: groups, inputs and outputs of one, and taps of a convolution."""
 
 
 def fits(axes: Shape, stored: Shape) -> bool:
@@ -24,11 +24,18 @@ def fits(axes: Shape, stored: Shape) -> bool:
 def _fits(axes: Shape, stored: Shape) -> bool:
     if prod(axes) != prod(stored):
         return False
-    wanted = sorted(stored)
-    turned = [axes[at:] + axes[:at] for at in range(len(axes) if len(axes) == GROUPED else 1)]
-    return any(sorted(joined) == wanted for each in turned for joined in _joined(each)) or any(
-        sorted(joined) == sorted(axes) for joined in _joined(stored)
-    )
+    wanted, own = sorted(stored), sorted(axes)
+    if stored in _grouped(axes) or any(sorted(joined) == wanted for joined in _joined(axes)):
+        return True
+    return any(sorted(joined) == own for joined in _joined(stored))
+
+
+def _grouped(axes: Shape) -> list[Shape]:
+    """Products for each group, stored below one another: (groups, ..., outputs) as [groups·outputs, ...]."""
+    if len(axes) < GROUPED:
+        return []
+    first, *middle, last = axes
+    return [(first * last, *joined) for turned in (middle, middle[::-1]) for joined in _joined(tuple(turned))]
 
 
 def together(parts: Sequence[Shape], stored: Shape) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 ROLES: dict[str, str] = {
     # attention
-    "q": "q q_proj q_lin query query_proj wq attn_q q_attn query_layer",
+    "q": "indexer.wq_b q q_proj q_lin query query_proj wq attn_q q_attn query_layer",
     "k": "k k_proj k_lin key key_proj wk attn_k key_layer",
     "v": "v v_proj v_lin value value_proj wv attn_v value_layer",
     "output": "o o_proj out_proj out_lin wo attn_output attn_out output linear_out c_proj dense output.dense "
@@ -19,7 +19,8 @@ ROLES: dict[str, str] = {
     "v_up": "v_b_proj attn_v_b",
     "sinks": "sinks attention_sink_bias sink attn_sinks",
     # feed-forward
-    "gate": "gate_proj gate wi_0 w1 linear_1 proj_up_gate ffn_gate gate_project fc_gate ffn_gate_exps ffn_gate_shexp "
+    "gate": "in_proj_z gate_proj gate wi_0 w1 linear_1 proj_up_gate ffn_gate gate_project fc_gate ffn_gate_exps "
+    "ffn_gate_shexp "
     "fc1_g g_proj ogate_preact linear_y gate_linear expert_gate fc11 linear_v",
     "up": "up_proj up wi wi_1 w3 fc1 c_fc fc_in dense_h_to_4h lin1 intermediate.dense ffn_up proj_up linear_in ffn "
     "ffn.0 w1 fc fc12 ffn_up_exps ffn_up_shexp linear_1 up_project layer_1 input_linear linear1 wi_proj "
@@ -79,19 +80,53 @@ ROLES: dict[str, str] = {
     "activation_alpha_p": "act_fn.alpha_p",
     "activation_beta": "act_fn.beta",
     "activation_eps": "act_fn.eps",
+    "output_down": "o_a_proj",
+    "output_up": "o_b_proj",
+    "kv": "kv_proj compressor.kv_proj",
+    "weights": "weights_proj compressor.gate_proj",
+    "places": "compressor.position_bias",
+    "global_q": "query_global",
+    "global_k": "key_global",
+    "global_v": "value_global",
+    "q_word_entity": "w2e_query",
+    "q_entity_word": "e2w_query",
+    "q_entity_entity": "e2e_query",
+    "layer_scale": "layer_scalar",
+    "attention_gate": "cross_attn_attn_gate",
+    "cross_attention_gate": "cross_attn_attn_gate",
+    "feed_forward_gate": "cross_attn_mlp_gate",
+    "factors": "hc_fn fn",
+    "added": "hc_base base",
+    "gains": "hc_scale scale",
+    "head_weights": "scorer.weights_proj",
+    "attention_norm_gate_down": "input_layernorm.mlp.fc1",
+    "attention_norm_gate_up": "input_layernorm.mlp.fc2",
+    "feed_forward_norm_gate_down": "post_attention_layernorm.mlp.fc1 input_layernorm.mlp.fc1",
+    "feed_forward_norm_gate_up": "post_attention_layernorm.mlp.fc2 input_layernorm.mlp.fc2",
     # outside of the layers
-    "embedding": "embed_tokens_per_layer embed_tokens wte word_embeddings shared tok_embeddings token_embd "
+    "inner": "linear1",
+    "distances": "relative_attention_bias",
+    "x": "x_position_embeddings",
+    "y": "y_position_embeddings",
+    "height": "h_position_embeddings",
+    "width": "w_position_embeddings",
+    "embedding": "entity_embeddings embed_tokens_per_layer embed_tokens wte word_embeddings shared "
+    "tok_embeddings token_embd "
     "embeddings embedding embed_in w "
     "embed wordembed tokens_embed word_embedding tok_embed",
-    "positions": "wpe embed_positions position_embeddings position_embd positions_embed relative_attention_bias "
+    "positions": "pos_embeds position_embedding_table wpe embed_positions position_embeddings position_embd "
+    "positions_embed relative_attention_bias "
     "position_embedding attn_rel_b pos_embed pos_emb",
     "token_types": "token_type_embeddings token_types token_type_embedding",
-    "embedding_projection": "embedding_hidden_mapping_in embeddings_project project_in embed_proj "
+    "embedding_projection": "map_inputs_layer embedding_hidden_mapping_in embeddings_project project_in embed_proj "
     "embeddings.projection",
-    "projection": "project_out eh_proj per_layer_model_projection",
-    "head": "lm_head head embed_out output decoder predictions.decoder vocab_projector generator_lm_head unembed "
+    "projection": "entity_embedding_dense project_out eh_proj per_layer_model_projection",
+    "head": "pred_layer.proj entity_predictions output_projection proj_out lm_head head embed_out output "
+    "decoder predictions.decoder "
+    "vocab_projector generator_lm_head unembed "
     "predictions final_logits_bias cls.predictions qa_outputs score classifier",
-    "transform": "transform.dense dense vocab_transform generator_predictions.dense predictions.dense lm_head.dense "
+    "transform": "linear2 transform.dense dense vocab_transform generator_predictions.dense predictions.dense "
+    "lm_head.dense "
     "head.dense",
     "dense": "pooler.dense dense pooler",
 }
@@ -114,6 +149,9 @@ PARTS: dict[str, str] = {
     "feed_forward": "mlp ffn ff feed_forward feedforward densereludense moe intermediate fc1 fc2 channel fc "
     "block_sparse_moe experts expert router lin1 lin2",
     "mixer": "mamba mixer ssm temporal mlstm shortconv conv1d lru linear_attn",
+    "compression": "compressor",
+    "indexer": "indexer",
+    "choice": "indexer",
     "shared_block": "transf transformer",
     "per_layer_input": "per",
     "altup": "altup",
@@ -121,13 +159,17 @@ PARTS: dict[str, str] = {
 }
 """Components -> words that point at them, anywhere in a name inside its layer."""
 
+NESTED = ("compression", "indexer", "choice")
+"""Components inside of another one, the innermost last: a word that points at them says more."""
+
 NORMS: dict[str, str] = {
     "attention_norm": "input_layernorm ln_1 attn_norm self_attn_layer_norm sa_layer_norm norm1 norm_1 ln1 "
     "layer_norm1 "
     "layernorm1 ln_attn attention_norm operator_norm pre_attention_layernorm attention.output.layernorm "
     "self_attention_layer_norm layernorm_before attn_ln temporal_pre_norm attention.layernorm "
     "0.layer_norm attention_layernorm attention.ln",
-    "feed_forward_norm": "post_attention_layernorm ln_2 ffn_norm mlp_norm final_layer_norm pre_feedforward_layernorm "
+    "feed_forward_norm": "layer_norm2 post_attention_layernorm ln_2 ffn_norm mlp_norm final_layer_norm "
+    "pre_feedforward_layernorm "
     "norm2 norm_2 ln2 layernorm2 ln_mlp pre_ff_layernorm output.layernorm output_layer_norm channel_pre_norm "
     "full_layer_layer_norm norm_ffn layernorm_after "
     "1.layer_norm 2.layer_norm feedforward_layernorm pre_mlp_layernorm ln",
@@ -140,7 +182,7 @@ NORMS: dict[str, str] = {
     "final_norm": "norm ln_f final_layernorm final_layer_norm norm_f final_norm layer_norm output_norm out_norm "
     "ln_out "
     "layernorm embedding_norm",
-    "embedding_norm": "embeddings.layernorm layernorm_embedding word_embeddings_layernorm pre_ln "
+    "embedding_norm": "layer_norm_emb embeddings.layernorm layernorm_embedding word_embeddings_layernorm pre_ln "
     "embeddings_layernorm "
     "token_embd_norm embeddings.norm emb_ln",
     "norm": "layernorm layer_norm transform.layernorm vocab_layer_norm generator_predictions.layernorm norm "
@@ -168,3 +210,6 @@ TOWERS = (
 
 FURTHER = "mtp nextn"
 """Modules that predict further tokens, where they stand beside the layers."""
+
+TEXT = "language text llm thinker"
+"""What the text model is called, beside such parts."""
