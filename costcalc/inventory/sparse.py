@@ -235,3 +235,19 @@ class FirstRows(Extent):
         rows = self.text.handed(workload) if self.others else smaller(self.text.tokens(workload), self.first)
         total: int = self.text.texts(workload) * rows
         return total
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkPairs(_Pairs):
+    """Tokens with m landmarks, and landmarks with tokens, 2·T·m; of scores also landmarks with one another, m^2."""
+
+    landmarks: int
+    of_values: bool = False
+
+    def seen(self, tokens: Any) -> Any:
+        """2·T·m, and m^2."""
+        return 2 * tokens * self.landmarks + (0 if self.of_values else self.landmarks**2)
+
+    def handed(self, tokens: Any) -> Any:
+        """The same."""
+        return self.seen(tokens)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from costcalc.reference.affine import affine
+from costcalc.reference.approximate import collisions, landmarks
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.augmented_residual import augmented
 from costcalc.reference.compressed import compressed_attention
@@ -50,6 +51,8 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "local": local,
     "global_local": global_local,
     "disentangled": disentangled,
+    "landmarks": landmarks,
+    "collisions": collisions,
 }
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 

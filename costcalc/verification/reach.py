@@ -12,12 +12,22 @@ ANYWHERE = 10**9
 """Further than any text is long."""
 
 
+def has_rows(fields: Fields) -> bool:
+    """Whether some attention has weights that sum to 1: those of colliding hashes do not."""
+    stacks = [fields[name] for name in ("encoder", "decoder") if fields[name] is not None]
+    layers = [layer for stack in stacks for layer in expanded(stack["layers"])]
+    found = [layer[key] for layer in layers for key in ("attention", "cross_attention") if layer[key] is not None]
+    return any(each["kind"] != "collisions" for each in found) or not found
+
+
 def reach(stack: Fields) -> int | None:
     """How far a token is seen to either side in an encoder, through all of its layers; None for any distance."""
     layers = list(expanded(stack["layers"]))
     if any(layer.get("mixer") or layer.get("mixer_beside") for layer in layers):
         return None  # a mixer of an encoder mixes all of the text
     attentions = [layer["attention"] for layer in layers if layer["attention"] is not None]
+    if any(each.get("landmarks") for each in attentions):
+        return ANYWHERE  # by means of segments
     if any(each.get("first") or each.get("summed") or each.get("kind") == "global_local" for each in attentions):
         return ANYWHERE  # by some that all others see, perhaps one layer further on
     windows = [each.get("window") for each in attentions]

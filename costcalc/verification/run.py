@@ -34,7 +34,7 @@ from costcalc.verification.properties import (
     rows_sum_to_one,
     tellable,
 )
-from costcalc.verification.reach import is_seen, reach
+from costcalc.verification.reach import has_rows, is_seen, reach
 from costcalc.verification.rotations import rotary, rotations
 
 IN_CHUNKS = "prefill, chunked"
@@ -127,7 +127,7 @@ def _compared(inventory: Inventory, passes: Passes, workload: Workload) -> tuple
 def _measured(
     fields: Fields, inventory: Inventory, passes: Passes, arena: Arena, workload: Workload
 ) -> tuple[Property, ...]:
-    has_core = any(matmul.role == "scores" for matmul in inventory.matmuls)
+    has_core = any(matmul.role == "scores" for matmul in inventory.matmuls) and has_rows(fields)
     rows = rows_sum_to_one([tape.row_sum_error for tape in passes.tapes] if has_core else [])
     measured = [rows, *(_laws_of_decoder if inventory.has_cache else _laws_of_encoder)(fields, passes)]
     # A norm makes zeros of what overflows: all is finite then, and a law that fails says nothing.

@@ -9,6 +9,7 @@ from costcalc.inventory import (
     BlockSparsePairs,
     FirstRows,
     FirstTokens,
+    LandmarkPairs,
     LocalPairs,
     SlidingPairs,
     StaggeredRows,
@@ -107,6 +108,12 @@ def test_blocks_and_rows_beside_them(block, staggered):
             assert pairs_of(StaggeredRows(text, block), tokens) == tokens + 3
 
 
+def test_landmarks():
+    """Of 11 tokens and 3 landmarks: 33 pairs either way, and 9 of landmarks."""
+    assert pairs_of(LandmarkPairs(Text(), 3), 11) == 75
+    assert pairs_of(LandmarkPairs(Text(), 3, True), 11) == 66
+
+
 def test_rows_of_first_tokens():
     assert [pairs_of(FirstRows(Text(), 3), tokens) for tokens in (1, 3, 7)] == [1, 3, 3]
     assert [pairs_of(FirstRows(Text(), 3, others=True), tokens) for tokens in (1, 3, 7)] == [1, 3, 7]
@@ -137,6 +144,8 @@ EXTENTS = [
     StaggeredRows(TEXT, 4),
     TextRows(TEXT),
     FirstRows(TEXT, 3),
+    LandmarkPairs(TEXT, 3),
+    LandmarkPairs(TEXT, 3, True),
 ]
 
 

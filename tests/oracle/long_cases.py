@@ -28,6 +28,8 @@ TYPES: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     ),
     "longt5": (("LongT5ForConditionalGeneration", "LongT5Model", "LongT5EncoderModel"), (16, 48)),
     "pegasus_x": (("PegasusXForConditionalGeneration", "PegasusXModel"), (16, 48)),
+    "nystromformer": (("NystromformerForMaskedLM", "NystromformerModel"), (16, 48)),
+    "yoso": (("YosoForMaskedLM", "YosoModel"), (16, 48)),
 }
 """Type -> its classes, the usual one first, and the lengths of the passes of small models."""
 PAIR: Config = {
@@ -41,6 +43,8 @@ PAIR: Config = {
     "decoder_ffn_dim": 41,
 }
 SMALL: dict[str, Config] = {
+    "nystromformer": {**ENCODER, "conv_kernel_size": 5},
+    "yoso": {**ENCODER, "conv_window": None},
     "longformer": {**ENCODER, "attention_window": 8},
     "led": {
         **PAIR,
@@ -108,8 +112,29 @@ CASES |= {
     scale_embedding=false; d_model=24 activation_function="relu"; encoder_layers=4
     """,
 }
+CASES |= {
+    "nystromformer": """
+    num_hidden_layers=1; num_hidden_layers=3 vocab_size=53; tie_word_embeddings=false; class="NystromformerModel";
+    conv_kernel_size=65; conv_kernel_size=1; type_vocab_size=1 hidden_act="relu"; hidden_size=42;
+    segment_means_seq_len=128 num_landmarks=128; max_position_embeddings=48;
+    class="NystromformerForSequenceClassification" num_labels=5; class="NystromformerForTokenClassification";
+    class="NystromformerForQuestionAnswering"
+    """,
+    "yoso": """
+    num_hidden_layers=1; num_hidden_layers=3 vocab_size=53; tie_word_embeddings=false; class="YosoModel";
+    conv_window=5; conv_window=33; type_vocab_size=3 hidden_act="relu"; hidden_size=42; max_position_embeddings=48;
+    hash_code_len=5 num_hash=7 use_fast_hash=false lsh_backward=false; class="YosoForQuestionAnswering";
+    class="YosoForSequenceClassification" num_labels=5; class="YosoForTokenClassification" num_labels=3
+    """,
+}
+for _type, _stem in (("fnet", "FNet"), ("longformer", "Longformer"), ("big_bird", "BigBird")):
+    _more = [f'class="{_stem}ForSequenceClassification" num_labels=5', f'class="{_stem}ForTokenClassification"']
+    CASES[_type] += "; " + "; ".join(_more + ['class="FNetForQuestionAnswering"'] * (_type == "fnet"))
 # What the library will not build, or will not run.
 REFUSED = {
+    "nystromformer": """hidden_size=37; hidden_act="geluu"; conv_kernel_size=4; num_landmarks=null;
+    conv_kernel_size=null""",
+    "yoso": """hidden_size=37; hidden_act="geluu"; conv_window=4""",
     "longformer": """attention_window=7; attention_window=0; attention_window=[8]; hidden_size=37; hidden_act="geluu";
     attention_window=[4,6]; attention_window=null""",
     "led": "attention_window=7; attention_window=0; attention_window=[8]; attention_window=[4,6]; d_model=37",

@@ -669,9 +669,10 @@ def long_cases():
         over = pair_over({"attention": attention, "feed_forward": {"d_ff": 37}})
         yield f"pair {name}", {**over, "encoder": {**over["encoder"], **stack}}
     for kind in ("rope", "alibi", "relative", "sinusoidal"):
-        for name, attention, more in (*whole_texts(),)[::3]:
+        for name, attention, more in (*whole_texts(),)[::2]:
             yield f"{name} {kind}", whole_text({"attention": attention}, positions=kind, **more)
-    for name, attention, more in (*whole_texts(),)[::5]:  # the size of a head derived: 42 / 6 = 7
+    first = {attention["kind"]: (name, attention, more) for name, attention, more in whole_texts()}
+    for name, attention, more in first.values():  # the size of a head derived: 42 / 6 = 7
         derived = {key: value for key, value in attention.items() if key != "head_dim"}
         yield f"{name}, heads derived", whole_text({"attention": derived}, d_model=42, **more)
     sums = {"kind": "relative", "buckets": 7, "max_distance": 11, "of_sums": True}
@@ -705,6 +706,12 @@ def whole_texts():
         attention = {"kind": "global_local", **WHOLE, "block": block, "staggered": staggered, "bias": bias}
         beside = {"global_tokens": 3, "padding": {"multiple": block}}
         yield f"beside {block} {staggered} {bias}", {**attention, "out_bias": not bias}, beside
+    yield "colliding", {"kind": "collisions", **WHOLE, "taps": 3}, {}
+    yield "colliding without biases", {"kind": "collisions", **WHOLE, "bias": False, "out_bias": False, "bits": 3}, {}
+    for landmarks, taps in ((None, None), (None, 5), (2, 3), (11, None), (17, 1)):
+        yield f"landmarks {landmarks} {taps}", {"kind": "landmarks", **WHOLE, "landmarks": landmarks, "taps": taps}, {}
+    plain = {"kind": "landmarks", **WHOLE, "landmarks": 3, "steps": 2, "scale": 0.3}
+    yield "landmarks without biases", {**plain, "bias": False, "out_bias": False}, {}
     scaled = {"kind": "sliding", **WHOLE, "window": 4, "scale": 0.3}
     yield "sliding, scaled", scaled, {}
     yield "beside, scaled", {"kind": "global_local", **WHOLE, "block": 4, "scale": 0.3}, {"global_tokens": 1}
@@ -1151,6 +1158,8 @@ ALL = {
     "Differential": ("differential True rms", r"decoder\.layers\.\d\.attention\..*", True),
     "MixtureOfHeads": ("mixture of heads True", r"decoder\.layers\.\d\.attention\..*", True),
     "Compressed": ("entries of 5 True True", r"decoder\.layers\.\d\.attention\..*", True),
+    "Landmarks": ("landmarks 2 3", r"encoder\.layers\.\d\.attention\..*", True),
+    "Collisions": ("colliding", r"encoder\.layers\.\d\.attention\..*", True),
     "Sliding": ("sliding 3 5", r"encoder\.layers\.\d\.attention\..*", True),
     "BlockSparse": ("blocks 2 0", r"encoder\.layers\.\d\.attention\..*", True),
     "Local": ("sums rms", r"encoder\.layers\.\d\.attention\..*", True),

@@ -30,7 +30,7 @@ OF_HEADS += ["width", "labels", "of", "transform_width"]
 OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_scale"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
-OF_TEXTS = ["sliding", "block_sparse", "local", "global_local"]
+OF_TEXTS = ["sliding", "block_sparse", "local", "global_local", "landmarks", "collisions"]
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
 POSITIONS += ["of_sums"]
 POSITIONS[6:6] = ["frequencies", "width", "values"]

@@ -433,6 +433,9 @@ def test_another_kind_of_cache_is_found(family, runs, kind, other):
         {"kind": "local", "window": 3},
         {"kind": "local", "window": 3, "summed": 3, "norm": "rmsnorm"},
         {"kind": "global_local", "block": 4},
+        {"kind": "landmarks", "landmarks": 3},
+        {"kind": "landmarks", "taps": 3},
+        {"kind": "collisions", "taps": 3},
     ],
 )
 @pytest.mark.parametrize("repeat", [1, 3])

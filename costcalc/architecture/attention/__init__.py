@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from costcalc.architecture.attention.block_sparse import BlockSparse
+from costcalc.architecture.attention.collisions import Collisions
 from costcalc.architecture.attention.compressed import Compressed
 from costcalc.architecture.attention.convolved import Convolved
 from costcalc.architecture.attention.differential import Differential
@@ -12,12 +13,13 @@ from costcalc.architecture.attention.disentangled import Disentangled
 from costcalc.architecture.attention.global_local import GlobalLocal
 from costcalc.architecture.attention.grouped_query import GroupedQuery
 from costcalc.architecture.attention.indexer import Indexer
+from costcalc.architecture.attention.landmarks import Landmarks
 from costcalc.architecture.attention.latent import Latent
 from costcalc.architecture.attention.local import Local
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
 from costcalc.architecture.attention.sliding import Sliding
 
-OfText = Sliding | BlockSparse | Local | GlobalLocal
+OfText = Sliding | BlockSparse | Local | GlobalLocal | Landmarks | Collisions
 """Those that need the whole text at once."""
 Attention = Annotated[
     GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText | Disentangled,
@@ -27,6 +29,7 @@ Attention = Annotated[
 __all__ = [
     "Attention",
     "BlockSparse",
+    "Collisions",
     "Compressed",
     "Convolved",
     "Differential",
@@ -34,6 +37,7 @@ __all__ = [
     "GlobalLocal",
     "GroupedQuery",
     "Indexer",
+    "Landmarks",
     "Latent",
     "Local",
     "MixtureOfHeads",

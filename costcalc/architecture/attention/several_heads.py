@@ -68,6 +68,12 @@ class SeveralHeads(Component):
         yield at.core("scores", {scores.letters: scores, **axes})
         yield at.core("values", {values.letters: values, **axes})
 
+    def convolved_values(self, at: At, d_model: int, rows: Extent, taps: int | None) -> Iterator[Record]:
+        """Each head's values over so many tokens around each, with the same taps for all numbers of a head."""
+        if taps is not None:
+            yield at.weight("conv", {"N": self.heads, "taps": taps})
+            yield at.scan("conv", {rows.letters: rows, **self.axes(d_model), "taps": taps}, of="conv")
+
     def output(self, at: At, d_model: int, rows: Extent, *, bias: bool) -> Iterator[Record]:
         """N·H -> D."""
         yield from at.linear("output", rows, self.axes(d_model), {"D": d_model}, bias=bias)

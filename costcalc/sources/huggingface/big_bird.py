@@ -21,8 +21,10 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import TEXTS, TOKENS, dense_first
 
-NAMES = {"big_bird": names("BigBird")}
+NAMES = {"big_bird": names("BigBird", tasks=(TEXTS, TOKENS))}
+"""Of the ends of an answer not: that head has a network of its own."""
 FULL, SPARSE = "original_full", "block_sparse"
 
 
@@ -46,6 +48,7 @@ def read_big_bird(config: Config) -> Written:
         use_of(config, NAMES),
         stack,
         is_decoder=is_decoder,
+        texts=dense_first(str(network["activation"])),
         head=transform_head(norm, network["activation"], bias=bert_bias(config)),
         d_model=width,
         context_length=positions["length"],

@@ -23,8 +23,10 @@ from costcalc.sources.huggingface.encoder import (
     use_of,
     whole,
 )
+from costcalc.sources.huggingface.task_heads import TEXTS, TOKENS, dense_first
 
-NAMES = {"longformer": names("Longformer", causal=None)}
+NAMES = {"longformer": names("Longformer", causal=None, tasks=(TEXTS, TOKENS))}
+"""Of the ends of an answer not: there all tokens of a question see all, and how many those are is said by the text."""
 
 
 def read_longformer(config: Config) -> Written:
@@ -35,13 +37,15 @@ def read_longformer(config: Config) -> Written:
     positions = learned(config, offset=after_padding(config))
     plain = multi_head(config)
     layer = {"norm": norm, "positions": positions, "norms": "post", "feed_forward": network}
-    windows = attention_windows(config, layer_count(config))
-    stack = {"norm": norm, "positions": positions, **windowed(layer, {**plain, "kind": "sliding"}, windows)}
+    windows, use = attention_windows(config, layer_count(config)), use_of(config, NAMES)
+    attention = {**plain, "kind": "sliding", "first": 1 if use == TEXTS else 0}  # the token that a class of texts reads
+    stack = {"norm": norm, "positions": positions, **windowed(layer, attention, windows)}
     return whole(
         config,
-        use_of(config, NAMES),
+        use,
         stack,
         pooler=True,
+        texts=dense_first(),
         head=transform_head(norm, "gelu", bias=bert_bias(config)),
         d_model=config.size("hidden_size"),
         context_length=positions["length"] - positions["offset"],

@@ -3,7 +3,7 @@
 import pytest
 
 from costcalc import CostcalcError, load
-from costcalc.architecture.attention import BlockSparse, GlobalLocal, Local, Sliding
+from costcalc.architecture.attention import BlockSparse, Collisions, GlobalLocal, Landmarks, Local, Sliding
 from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.places import ENCODER, At
 from costcalc.inventory import Matmul, Weight, Workload
@@ -72,6 +72,22 @@ def test_blocks_with_rows_beside_the_text():
     assert staggered[1]["scores"] == (4 + 32 + 1 + 44 + 4) * 15
 
 
+def test_landmarks_and_their_inverse():
+    """11 tokens and 2 landmarks: 2·22 + 4 pairs of scores, 44 of values, 6·4 products of 2 x 2 matrices a head."""
+    parameters, products = told(Landmarks(**HEADS, landmarks=2, taps=3), new_tokens=11)
+    assert parameters == {**PLAIN, **BIASES, "conv": 3 * 3}
+    assert (products["scores"], products["values"]) == (48 * 15, 44 * 15)
+    assert (products["inverse"], products["by_inverse"]) == (3 * 24 * 8, 11 * 3 * 4)
+    assert products["conv"] == 11 * 15 * 3
+    assert told(Landmarks(**HEADS), new_tokens=11)[1]["scores"] == 121 * 15
+
+
+def test_collisions_are_of_all_pairs():
+    parameters, products = told(Collisions(**HEADS, taps=5, bias=False, out_bias=False), new_tokens=11)
+    assert parameters == {**PLAIN, "conv": 3 * 5}
+    assert (products["scores"], products["values"], products["conv"]) == (121 * 15, 121 * 15, 11 * 15 * 5)
+
+
 def test_a_layer_of_longformer():
     """longformer-base-4096: seven matrices of 768 x 768 with biases."""
     attention = Sliding(heads=12, window=512)
@@ -85,6 +101,9 @@ def test_one_line_for_a_reader():
     assert BlockSparse(**HEADS, block=64).summary(13) == "3 heads of 5, blocks of 64 with 5 and 3 drawn blocks"
     assert Local(**HEADS, window=5).summary(13) == "3 heads of 5, window 5"
     assert Local(**HEADS, window=5, summed=3, norm=RMSNorm()).summary(13).endswith("window 5, sums of 3 tokens")
+    assert Landmarks(**HEADS, landmarks=2).summary(13) == "3 heads of 5, 2 landmarks, inverse in 6 steps"
+    assert Landmarks(**HEADS, taps=3).summary(13) == "3 heads of 5, values convolved over 3"
+    assert Collisions(**HEADS, taps=3).summary(13).endswith("hashes of 9 bits, values convolved over 3")
     assert GlobalLocal(**HEADS, block=4, staggered=True).summary(13) == "3 heads of 5, staggered blocks of 4"
 
 
@@ -113,6 +132,9 @@ SUMS = {"kind": "relative", "of_sums": True}
         (encoder({**SLIDING, "head_dim": None, "heads": 3}), "d_model 13 is not a multiple of heads 3"),
         (encoder({"kind": "local", **HEADS, "window": 5, "summed": 3}), "one needs the other"),
         (encoder({"kind": "local", **HEADS, "window": 5, "norm": "rmsnorm"}), "one needs the other"),
+        (encoder({"kind": "landmarks", **HEADS, "taps": 4}), "`taps` 4 are even"),
+        (encoder({"kind": "collisions", **HEADS, "taps": 4}), "`taps` 4 are even"),
+        (encoder({"kind": "landmarks", **HEADS, "steps": 5}), "`steps` are of an inverse"),
         (encoder(BESIDE), "`global_tokens` and attention of the kind global_local need each other"),
         (encoder(SLIDING, global_tokens=3), "`global_tokens` and attention of the kind global_local need each other"),
         (encoder({"heads": 1}, padding={"multiple": 4}), "`padding` is for layers whose attention is of whole texts"),
