@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 from costcalc.architecture.block import SUBLAYERS, Block
 from costcalc.architecture.component import Component, PositiveFloat, RuleError, Size, Where
@@ -17,17 +18,21 @@ class HyperConnections(Component):
     streams x streams before. All of these factors are made of the parts together, each token's own, and the matrix is
     made doubly stochastic by `iterations` steps of Sinkhorn and Knopp. The parts are copies of the embeddings below the
     first layer; a sum of them, made in the same way, goes to the norm above the last. eps: added to factors, and to
-    what is divided by. It changes no count, and nor do iterations.
+    what is divided by. magnitude: of the factors that a sublayer's output is multiplied by. These change no count, and
+    nor do iterations. mixing: "none" where the parts go on as they are, and no matrix is made (`HYV4HyperConnection`).
     """
 
     streams: Size
     iterations: Size = 20
     eps: PositiveFloat = 1e-6
+    magnitude: PositiveFloat = 2.0
+    mixing: Literal["doubly_stochastic", "none"] = "doubly_stochastic"
 
     def check_block(self, block: Block, where: Where) -> None:
         """A sublayer with a norm before it, and nothing else that changes how its output joins the stream."""
         plain = block.norms == "pre" and not block.parallel and block.attention_norm and block.residual_scale == 1
-        others = ("cross_attention", "shared_block", "augmented_residual", "feed_forward_beside")
+        plain = plain and not block.residual_mean
+        others = ("cross_attention", "shared_block", "augmented_residual", "feed_forward_beside", "shortcut")
         bare = not any(getattr(block, key) is not None for key in others)
         if not (plain and bare) or block.residual_affine or block.layer_scale or block.sublayer_gates:
             said = f"`hyper_connections` go with `norms: pre`, and without {', '.join(others)} and factors of sums"
@@ -35,7 +40,12 @@ class HyperConnections(Component):
 
     def summary(self) -> str:
         """One line for a reader."""
-        return f"{self.streams} parts that each sublayer mixes (hyper-connections)"
+        does = "mixes" if self._mixes else "adds to"
+        return f"{self.streams} parts that each sublayer {does} (hyper-connections)"
+
+    @property
+    def _mixes(self) -> bool:
+        return self.mixing != "none"
 
     def layer_records(self, at: At, d_model: int, stream: Stream, block: Block) -> Iterator[Record]:
         """Of each sublayer: n·D -> (2 + n)·n factors, what is added to them, three gains; and the product that mixes.
@@ -43,11 +53,13 @@ class HyperConnections(Component):
         The product is of two activations and no attention core: it counts among all others that are exact.
         """
         mixed = {"streams": self.streams, "streams_out": self.streams, "D": d_model}
+        made = (2 + self.streams * self._mixes) * self.streams
         for name in SUBLAYERS:
             if getattr(block, name) is not None:
                 here = at.under(f"hyper_connections.{name}")
-                yield from self._factors(here, d_model, stream, (2 + self.streams) * self.streams, gains=3)
-                yield Matmul(f"{here.path}.mixing", {stream.rows.letters: stream.rows, **mixed}, here.times)
+                yield from self._factors(here, d_model, stream, made, gains=2 + self._mixes)
+                if self._mixes:
+                    yield Matmul(f"{here.path}.mixing", {stream.rows.letters: stream.rows, **mixed}, here.times)
 
     def above(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """n·D -> n factors of the sum that goes on."""

@@ -16,6 +16,7 @@ from costcalc.inventory import (
     Memory,
     MemoryPairs,
     Pairs,
+    Reached,
     Record,
     Routed,
     Sequences,
@@ -54,6 +55,10 @@ class Stream:
         """The pairs, where each query meets at most so many keys, wherever they are; None for all. Of a decoder."""
         pairs = self.pairs(None, None)
         return replace(pairs, chosen=most) if isinstance(pairs, Pairs) else pairs
+
+    def reached(self, window: int | None) -> Extent:
+        """The tokens that are looked at within a window; as many as without one where nothing is kept."""
+        return self.seen if window is None or self.held is None else Reached(window)
 
     def routed(self, chosen: int, handed: int | None) -> Stream:
         """Its rows where each goes to `chosen` experts; `handed` is for kernels that multiply with more."""

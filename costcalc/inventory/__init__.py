@@ -21,6 +21,7 @@ from costcalc.inventory.extents import (
     Tokens,
 )
 from costcalc.inventory.handed import Handed
+from costcalc.inventory.reached import Reached
 from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Unstated, Weight, group_of
 from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
 from costcalc.inventory.sparse import (
@@ -66,6 +67,7 @@ __all__ = [
     "PagedContext",
     "PagedMemory",
     "Pairs",
+    "Reached",
     "Record",
     "Routed",
     "Sequences",

@@ -27,6 +27,7 @@ LETTERS = {
     "H": "head size",
     "H_v": "size of a value head",
     "H_qk": "size of a query or key head, its rotated numbers included",
+    "H_rope": "numbers of a head that are rotated",
     "H_nope": "numbers of a head that are not rotated",
     "N_index": "heads that choose keys",
     "H_index": "numbers of such a head",

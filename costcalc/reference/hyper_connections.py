@@ -10,6 +10,7 @@ import numpy as np
 from costcalc.reference.activations import sigmoid
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.block import Sublayers
+from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import rms_norm
 from costcalc.reference.scaled_dot_product import softmax
 from costcalc.reference.sight import Sight
@@ -29,24 +30,31 @@ def connected(how: Fields, fields: Fields, streams: Array, at: Scope, *, sight: 
     parts = Sublayers(fields, at, sight, streams[0])
     runs = {"attention": parts.attend, "mixer": parts.mix, "feed_forward": parts.feed}
     count, eps = how["streams"], fields["norm"]["eps"]
+    mixes = of_kind({"doubly_stochastic": True, "none": False}, how["mixing"], "mixing")
     for name, run in runs.items():
         if not fields[name]:
             continue
         here = at.under("hyper_connections").under(name)
-        pre, post, comb = np.split(
-            factors(streams, here, (2 + count) * count, eps=eps), [count, 2 * count], axis=-1
-        )  # (B, T, A), (B, T, A), (B, T, A·A)
-        gain_pre, gain_post, gain_comb = here.parameter("gains", 3)
-        added = np.split(here.parameter("added", (2 + count) * count), [count, 2 * count])
-        read = summed(streams, sigmoid(pre * gain_pre + added[0]) + FLOAT(how["eps"]))  # (B, T, D)
+        made = (2 + count) * count if mixes else 2 * count
+        numbers = np.split(factors(streams, here, made, eps=eps), [count, 2 * count], axis=-1)  # (B, T, A), A and A·A
+        gains = here.parameter("gains", 3 if mixes else 2)
+        added = np.split(here.parameter("added", made), [count, 2 * count])
+        if not mixes:
+            gains = np.append(gains, FLOAT(1))  # of no numbers
+        scaled = zip(numbers, gains, added, strict=True)
+        pre, post, comb = (each * gain + more for each, gain, more in scaled)  # (B, T, A), (B, T, A), (B, T, A·A)
+        read = summed(streams, sigmoid(pre) + FLOAT(how["eps"]))  # (B, T, D)
         parts.stream = read
         y = run(parts.normed(read, f"{name}_norm"))  # (B, T, D)
-        mixing = (comb * gain_comb + added[2]).reshape(*comb.shape[:-1], count, count)  # (B, T, from, to)
-        mixing = doubly_stochastic(mixing, iterations=how["iterations"], eps=how["eps"])  # (B, T, from, to)
         beside = np.moveaxis(streams, 0, 2)  # (B, T, A, D)
-        mixed = here.product("mixing", mixing.swapaxes(-1, -2), beside)  # (B, T, to, from) x (B, T, from, D)
-        share = FLOAT(2) * sigmoid(post * gain_post + added[1])  # (B, T, A)
-        streams = np.moveaxis(mixed + share[..., None] * y[..., None, :], 2, 0)  # (A, B, T, D)
+        share = FLOAT(how["magnitude"]) * sigmoid(post)  # (B, T, A)
+        if mixes:
+            mixing = comb.reshape(*comb.shape[:-1], count, count)  # (B, T, from, to)
+            mixing = doubly_stochastic(mixing, iterations=how["iterations"], eps=how["eps"])  # (B, T, from, to)
+            beside = here.product("mixing", mixing.swapaxes(-1, -2), beside)  # (B, T, to, from) x (B, T, from, D)
+        else:
+            share = share + FLOAT(how["eps"])  # (B, T, A)
+        streams = np.moveaxis(beside + share[..., None] * y[..., None, :], 2, 0)  # (A, B, T, D)
     return streams
 
 

@@ -46,14 +46,19 @@ def latent(
     down = at.linear("kv_down", x, fields["kv_rank"] + fields["rope_dim"], bias=fields["bias"])  # (B, T, R + rope)
     small, turned = np.split(down, [fields["kv_rank"]], axis=-1)  # (B, T, R), (B, T, rope)
     small = norm(fields["norm"], small, at, "kv_norm") * FLOAT(fields["latent_scale"])  # (B, T, R)
-    seen = np.concatenate([small, turn(positions, turned, here)], axis=-1)  # (B, T, R + rope)
+    if fields["rope_norm"]:
+        turned = norm(fields["norm"], turned, at, "rope_norm")  # (B, T, rope)
+    seen, window = np.concatenate([small, turn(positions, turned, here)], axis=-1), fields["window"]  # (B, T, R + rope)
     if sight.request is not None:
-        seen = sight.request.extended(at.named("latent_cache"), seen, window=None)  # (B, S, R + rope)
+        seen = sight.request.extended(at.named("latent_cache"), seen, window=window)  # (B, S, R + rope)
+    if window is not None and sight.causal:
+        seen = seen[:, -(window - 1 + x.shape[1]) :]  # no new token sees an earlier one
     chosen = choices(fields, x, small_q, at, positions=positions, sight=sight)
     form = sight.latent or ("absorbed" if sight.start else "expanded")
     factors: dict[str, Any] = {"scale": _scale(fields), "softcap": fields["softcap"]}
     factors |= {"sinks": at.parameter("sinks", fields["heads"]) if fields["sinks"] else None}
-    factors |= {"causal": sight.causal, "added": added} if chosen is None else {"chosen": chosen}
+    sees = {"causal": sight.causal, "added": added, "window": window, "start": sight.start}
+    factors |= sees if chosen is None else {"chosen": chosen}
     mixed = of_kind(FORMS, form, "latent attention")(fields, plain, carried, seen, at, factors=factors)  # (B, N, T, v)
     if fields["output_gate"] is not None:
         mixed = mixed * _gate(fields, of_kind({"input": x, "query_latent": read}, fields["gate_reads"], "gate"), at)

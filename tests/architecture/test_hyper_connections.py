@@ -83,3 +83,14 @@ def test_they_are_for_a_decoder():
     stack = {"layers": layers, "hyper_connections": {"streams": 3}}
     with pytest.raises(CostcalcError, match="`hyper_connections` is for a decoder"):
         costcalc.load({"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "encoder": stack})
+
+
+def test_parts_that_are_not_mixed():
+    """Hy4: of each sublayer 2·3 factors of 3·13 numbers, as many added, two gains; no matrix and no product of it."""
+    layer = {"attention": {"heads": 1, "head_dim": 6}, "feed_forward": {"d_ff": 37}}
+    plain = {"vocab_size": 19, "d_model": 13, "norm": "rmsnorm", "layers": [layer]}
+    apart = costcalc.load({**plain, "hyper_connections": {"streams": 3, "mixing": "none"}})
+    added = costcalc.parameters(apart).total - costcalc.parameters(costcalc.load(plain)).total
+    assert added == 2 * (6 * 3 * 13 + 6 + 2) + 3 * 3 * 13 + 3 + 1
+    assert not [matmul for matmul in apart.inventory.matmuls if matmul.path.endswith("mixing")]
+    assert "adds to" in apart.decoder.hyper_connections.summary()

@@ -12,7 +12,9 @@ CLASSES = {
     "axk2": "AXK2ForCausalLM",
     "beam": "BeamForCausalLM",
     "deepseek_v32": "DeepseekV32ForCausalLM",
+    "dots3_note_text": "Dots3NoteForCausalLM",
     "glm_moe_dsa": "GlmMoeDsaForCausalLM",
+    "hy_v4": "HYV4ForCausalLM",
     "longcat_flash": "LongcatFlashForCausalLM",
 }
 # V=101, D=85, N=5, R_q=17, R=23, nope=7, rope=6, v=11, F=37 and 19, E=12, X=3, indexers of 3 x 13, L=4.
@@ -44,11 +46,16 @@ BEAM: Config = {"num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 
 BEAM |= {"n_group": 3, "topk_group": 2, "sliding_window": 99}
 LONGCAT: Config = {"num_layers": 2, "ffn_hidden_size": 37, "expert_ffn_hidden_size": 19, "moe_topk": 3}
 LONGCAT |= {"zero_expert_num": 5, "head_dim": 6}
+DOTS: Config = {"num_hidden_layers": 5, "head_dim": 13, "shared_experts_intermediate_size": 23, "sliding_window": 99}
+DOTS |= {"swa_num_attention_heads": 3, "swa_num_key_value_heads": 3, "swa_q_lora_rank": 19, "swa_kv_lora_rank": 31}
+DOTS |= {"swa_head_dim": 17, "swa_qk_nope_head_dim": 9, "swa_v_head_dim": 5}
 OWN: dict[str, Config] = {
     "axk2": {"gated_norm_rank": 8},
     "beam": BEAM,
     "deepseek_v32": GROUPS,
     "glm_moe_dsa": GROUPS,
+    "dots3_note_text": DOTS,
+    "hy_v4": {},
     "longcat_flash": LONGCAT,
 }
 """What a type has beside or in place of those sizes."""
@@ -90,6 +97,21 @@ CASES = {
     rope_parameters={"sliding_attention":null,"full_attention":null}; rope_parameters=null; num_experts=24;
     layer_types=UUUU sliding_window=null
     """,
+    "dots3_note_text": """attention_bias=true; num_attention_heads=1 num_key_value_heads=1; v_head_dim=29;
+    num_hidden_layers=1; num_hidden_layers=11; tie_word_embeddings=true; index_topk=17;
+    index_head_dim=31 index_n_heads=1; n_shared_experts=3;
+    num_experts_per_tok=8; n_group=3 topk_group=2; num_local_experts=24; mlp_layer_types=SDDSS;
+    first_k_dense_replace=0; first_k_dense_replace=2 moe_layer_freq=2; moe_layer_freq=[0,1,1,0,1]; use_dsa=false;
+    use_sliding_window=false; layer_types=IVVIU; layer_types=UVUVU use_dsa=false; layer_types=VVVVV;
+    swa_qk_rope_head_dim=8; moe_shared_expert_intermediate_size=41; sliding_window=null sliding_window_size=77;
+    per_layer_config={}; per_layer_config={"2":{"kv_lora_rank":41,"head_dim":13}} layer_types=IIVII
+    sliding_window=50; num_nextn_predict_layers=1; head_dim=77; swa_num_attention_heads=1 swa_num_key_value_heads=1;
+    routed_scaling_factor=2.5 norm_topk_prob=false; rope_theta=5e5 swa_rope_theta=7e3
+    """,
+    "hy_v4": f"""{ATTENTION}; n_shared_experts=0; num_experts_per_tok=8; norm_topk_prob=false; n_group=3 topk_group=2;
+    num_local_experts=24; mlp_layer_types=SDDS; mlp_layer_types=DDDD; indexer_types=FSSF; indexer_types=FFFF;
+    num_nextn_predict_layers=1; hc_mult=2; hc_mult=7 hc_magnitude=1.5; swiglu_limit=3.5; num_key_value_heads=1
+    """,
     "longcat_flash": """attention_bias=true; num_attention_heads=17 num_key_value_heads=17;
     num_key_value_heads=null; q_lora_rank=3 kv_lora_rank=5; v_head_dim=29; num_layers=1; num_layers=5 vocab_size=53;
     tie_word_embeddings=true; zero_expert_num=0; zero_expert_num=31; moe_topk=1; moe_topk=8;
@@ -109,6 +131,13 @@ SIZED = """num_key_value_heads=1; num_key_value_heads=null; qk_rope_head_dim=5; 
     n_group=null; first_k_dense_replace=null; v_head_dim=null; index_topk=null; topk_group=4
 """
 REFUSED = {
+    "dots3_note_text": """num_key_value_heads=1; q_lora_rank=null; index_head_dim=4; num_experts_per_tok=13;
+    n_group=5 topk_group=5; layer_types=LLLLL; mlp_layer_types=D; n_shared_experts=0; swa_head_dim=19
+    swa_qk_rope_head_dim=8; qk_rope_head_dim=5; swa_num_attention_heads=4
+    """,
+    "hy_v4": """qk_rope_head_dim=5; index_head_dim=4; num_experts_per_tok=13; n_group=5 topk_group=5; layer_types=LLLL;
+    mlp_layer_types=D; indexer_types=SFFF; hc_mult=null; num_key_value_heads=null; n_group=null; q_lora_rank=null
+    """,
     "longcat_flash": "zero_expert_num=null; q_lora_rank=null; v_head_dim=null; kv_lora_rank=null",
     "axk2": """num_key_value_heads=1; qk_rope_head_dim=5; q_lora_rank=null; index_head_dim=4; num_experts_per_tok=13;
     n_group=5 topk_group=5; n_group=3; topk_group=2; n_group=3 topk_group=4; mlp_layer_types=D; layer_types=LLLL;

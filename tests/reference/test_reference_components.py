@@ -392,6 +392,11 @@ def indexed_cases():
     own["sinks"] = True
     yield "latent, chosen, sinks", latent(own, positions="none", multi_token={"layer": {"attention": own}})
     yield "latent sinks", latent({**LATENT, "sinks": True, "latent_scale": 2.5})
+    for window in (1, 3, 5, 11, 12, 13, 1009):
+        some = {**LATENT, "window": window, "rope_norm": window < 5}
+        yield f"latent, window {window}", latent(some)
+    yield "latent, window of an encoder", encoder(layer={"attention": some}, positions="rope")
+    yield "latent, window of a pair", pair(layer={"attention": {**some, "window": 3}}, positions="rope")
     for reads in ("input", "query_latent"):
         gate = {"output_gate": "per_channel", "gate_reads": reads, "query_reads": "both", "q_rank": 17}
         yield f"latent gate of {reads}", latent({**LATENT, **gate})
@@ -521,6 +526,8 @@ def compressed_cases():
     for streams, norm in product((1, 3), NORMS):
         connections = {"streams": streams, "iterations": 2, "eps": 0.01}
         yield f"{streams} parts {norm}", small(hyper_connections=connections, norm=NORMS[norm])
+        apart = {**connections, "mixing": "none", "magnitude": 1.5}
+        yield f"{streams} parts {norm}, not mixed", small(hyper_connections=apart, norm=NORMS[norm])
         with_mixer = small(attention=None, layer={"mixer": {"kind": "short_conv"}}, hyper_connections=connections)
         yield f"{streams} parts of a mixer {norm}", {**with_mixer, "norm": NORMS[norm]}
     looked_up = {"table": 19, "scores": "sqrt_softplus", "scale": 1.5}

@@ -265,3 +265,18 @@ def test_absorbed_logits_are_expanded_ones_in_prefill_and_steps(parts):
 def test_another_form_is_refused():
     with pytest.raises(ValueError, match=r"^latent attention is .expanded. or .absorbed., not .folded.$"):
         logits("folded", (11,))
+
+
+@pytest.mark.parametrize("parts", [(11,), (7, 1, 1, 2), (1,) * 11])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_window_hides_what_is_further_back(place, form, parts):
+    """One that holds all is none; of one key all weight is the own token's, whose value comes back."""
+    given = {**GIVEN, "rope_norm": np.ones(4)}
+    whole, _ = passed(place(given), fields(), parts, form=form)
+    wide, _ = passed(place(given), fields(window=11), parts, form=form)
+    np.testing.assert_allclose(whole, wide, rtol=1e-5, atol=1e-6)
+    small = (X.astype(float) @ GIVEN["kv_down"])[..., :7]
+    values = rms_norm(small, eps=0.3) * GIVEN["kv_norm"] @ GIVEN["v_up"]
+    own, request = passed(place(given), fields(window=1, rope_norm=True), parts, form=form)
+    np.testing.assert_allclose(own, values @ GIVEN["output"], rtol=1e-4, atol=5e-5)
+    assert [array.shape for array in request.arrays.values()] == [(2, 1, 11)]

@@ -27,7 +27,7 @@ OF_LATENT = ["kind", "heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "v_di
 OF_LATENT += ["scale", "softcap", "output_gate", "gate_activation"]
 OF_HEADS = ["kind", "transform", "transform_bias", "activation", "norm", "bias", "scale", "softcap", "rows", "inner"]
 OF_HEADS += ["width", "labels", "of", "transform_width"]
-OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_scale"]
+OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_scale", "window", "rope_norm"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
 OF_TEXTS = ["sliding", "block_sparse", "local", "global_local", "landmarks", "collisions"]
@@ -75,8 +75,8 @@ def test_known_keys(where, data, keys):
 def test_kinds_with_a_key():
     layer = ("decoder", "layers", 0)
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
-    assert kinds_with("window", (*layer, "attention")) == ["grouped_query", *OTHERS, "sliding", "local"]
     assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS, *OF_TEXTS, "disentangled"]
+    assert kinds_with("window", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS, "sliding", "local"]
     assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
     assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 

@@ -36,7 +36,9 @@ class Latent(Component):
     that counts under counting="rectangle". query_reads: the "normed" latent, or "both", that and the one before its
     norm; gate_reads: the "input", or the same "query_latent" (A.X-K2). sinks: a learned number for each head takes part
     in its softmax, and gets weight that goes to no value (Hy4). latent_scale: what the latent of keys and values is
-    multiplied by, behind its norm (LongCat-Flash); it changes no count.
+    multiplied by, behind its norm (LongCat-Flash); it changes no count. window: each query sees the latest `window`
+    keys, itself included, and no more latents are held. rope_norm: one more norm, of a key's rotated numbers, before
+    they turn (dots.3 note).
     """
 
     kind: Literal["latent"] = "latent"
@@ -59,7 +61,8 @@ class Latent(Component):
     gate_reads: Literal["input", "query_latent"] = "input"
     sinks: Flag = False
     latent_scale: PositiveFloat = 1.0
-    window: ClassVar[None] = None
+    window: Size | None = None
+    rope_norm: Flag = False
     chunk: ClassVar[None] = None
     cache_of: ClassVar[None] = None
 
@@ -78,6 +81,8 @@ class Latent(Component):
         ):
             has_latent = plain or self.q_rank is not None
             yield has_latent, f"`{key}` reads the latent of queries, and there is none", "write a `q_rank`"
+        is_one = self.window is None or self.top_k is None
+        yield is_one, "`window` and `top_k` exclude each other", "take one of the two out"
         if self.indexer is not None:
             of_head = f"of an indexer's head of {self.indexer.head_dim} numbers rope_dim {{rope_dim}} are rotated"
             yield self.top_k is not None, "an `indexer` chooses `top_k` keys", "write `top_k: 2048`"
@@ -103,7 +108,7 @@ class Latent(Component):
         queries = "" if self.q_rank is None else f", queries of a latent of {self.q_rank:,}"
         gated = "" if self.output_gate is None else f", output gate {self.output_gate.replace('_', ' ')}"
         sizes = f"{self.nope_dim} + {self.rope_dim} numbers, values of {self.v_dim}"
-        sinks = ", sinks" * self.sinks
+        sinks = ", sinks" * self.sinks + ("" if self.window is None else f", window {self.window:,}")
         some = "" if self.top_k is None else f", {self.top_k:,} keys a query, {self._chosen_by()}"
         held = f"cached as {self.kv_rank:,} + {self.rope_dim}"
         return f"latent: {self.heads} heads of {sizes}, {held}{queries}{gated}{sinks}{some}"
@@ -120,6 +125,8 @@ class Latent(Component):
         held = {"R_held": self.kv_rank + self.rope_dim}
         yield from at.linear("kv_down", stream.key_rows, width, held, bias=self.bias)
         yield from self.norm.records(at, "kv_norm", {"R": self.kv_rank})
+        if self.rope_norm:
+            yield from self.norm.records(at, "rope_norm", {"H_rope": self.rope_dim})
         if self.indexer is not None and self.q_rank is not None:
             yield from self.indexer.records(at.under("indexer"), d_model, stream, q_rank=self.q_rank)
         if self.sinks:
@@ -153,7 +160,8 @@ class Latent(Component):
         v_up = {"R": self.kv_rank, "N": self.heads, "H_v": self.v_dim}
         yield at.weight("k_up", k_up)
         yield at.weight("v_up", v_up)
-        rows, seen, pairs = stream.rows, stream.seen, stream.chosen(self.top_k)
+        rows, seen = stream.rows, stream.reached(self.window)
+        pairs = stream.pairs(self.window, None) if self.top_k is None else stream.chosen(self.top_k)
         each: dict[str, int | Extent] = {pairs.letters: pairs, "N": self.heads}
         for form, products, scored, mixed in (
             ("expanded", seen, {"H_qk": self.qk_dim}, {"H_v": self.v_dim}),
@@ -168,7 +176,7 @@ class Latent(Component):
         """One latent a token, or in its place keys and values of all heads."""
         if stream.held is None:
             return
-        tokens = stream.held(None, None)
+        tokens = stream.held(self.window, None)
         kept: dict[str, int | Extent] = {tokens.letters: tokens}
         yield at.cached("latent_cache", {**kept, **held}, kind=stream.cache, form="latent")
         keys, values = {"N": self.heads, "H_qk": self.qk_dim}, {"N": self.heads, "H_v": self.v_dim}

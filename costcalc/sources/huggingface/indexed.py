@@ -4,7 +4,7 @@ GlmMoeDsaForCausalLM (GLM-5), of which layers may meet the keys that an earlier 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from costcalc.errors import shown
@@ -49,6 +49,7 @@ def read_glm_moe_dsa(config: Config) -> Written:
 def indexed(config: Config, kinds: list[str], indexers: list[str]) -> Written:
     """The full form; of each layer, which network it has, and whether it has an indexer."""
     checked_types(config, len(kinds))
+    config.size("num_key_value_heads")
     config.note(*TRAINING, *KERNELS)
     of_both = config.data.get("num_experts"), config["num_experts"]
     if of_both[0] is not None:  # an older name, which stands in for the class's own
@@ -62,10 +63,10 @@ def indexed(config: Config, kinds: list[str], indexers: list[str]) -> Written:
     return of_layers(config, list(zip(kinds, indexers, strict=True)), layer_of)
 
 
-def of_layers(config: Config, kinds: list[tuple[str, str]], layer_of: Callable[..., Written], **more: Any) -> Written:
+def of_layers(config: Config, kinds: Sequence[tuple[str, ...]], layer_of: Callable[..., Written]) -> Written:
     """The whole of such layers, and modules that predict further tokens, not counted, where a file has some."""
     later = later_tokens(config, "num_nextn_predict_layers", "num_mtp_layers")
-    return whole(config, rms_norm(config), rotary(config), layers_by_kind(kinds, layer_of), **later, **more)
+    return whole(config, rms_norm(config), rotary(config), layers_by_kind(kinds, layer_of), **later)
 
 
 def chosen(config: Config, attention: Written, **more: Any) -> Written:
@@ -103,7 +104,7 @@ def feed_forward_kinds(config: Config, layers: int) -> list[str]:
 
 def plain_corrected_router(config: Config) -> Written:
     """DeepSeek-V3's router in classes that are not built with nulls."""
-    for key in ("n_group", "topk_group", "num_experts_per_tok", "num_key_value_heads"):
+    for key in ("n_group", "topk_group", "num_experts_per_tok"):
         config.size(key)
     config.flag("norm_topk_prob")
     return corrected_router(config, scale=config.number("routed_scaling_factor"))
@@ -127,10 +128,15 @@ def indexer_kinds(config: Config, layers: int) -> list[str]:
         period, offset = (_whole_or(config, name, usual) for name, usual in ((key, 1), ("index_skip_topk_offset", 2)))
         past = [max(layer - offset + 1, 0) for layer in range(layers)]
         kinds = [SHARED if number % max(period, 1) else OWN for number in past]
+    first_chooses(config, kinds, key)
+    return kinds
+
+
+def first_chooses(config: Config, kinds: list[str], key: str) -> None:
+    """Refuse layers of which the first meets what an earlier one chose."""
     if kinds[0] != OWN:
         what = f"the first layer of `{key}` is {shown(SHARED)}: no layer before it chose any keys"
         raise config.refusal(what, f'write "{OWN}" for it', key)
-    return kinds
 
 
 def _whole_or(config: Config, key: str, usual: int) -> int:

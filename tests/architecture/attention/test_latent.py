@@ -144,3 +144,23 @@ def test_what_is_left_out_and_said():
     assert SMALL.rotated(13) == 2
     assert SMALL.summary(13) == "latent: 6 heads of 5 + 2 numbers, values of 7, cached as 11 + 2"
     assert FROM_LATENT.summary(13).endswith(", queries of a latent of 17")
+
+
+def test_a_window_of_latents():
+    """Of 7 keys. After 10 tokens a step meets 7, expands 7 latents and holds 7; a prefill of 11 expands all, meets 56.
+
+    1 + 2 + ... + 7 + 4·7 = 56 pairs; a rectangle is 11·11, or in a step 1·(6 + 1).
+    """
+    some = SMALL.model_copy(update={"window": 7, "rope_norm": True})
+    step, prefill = Workload(new_tokens=1, past_tokens=10, latent="expanded"), Workload(new_tokens=11)
+    assert flops(some, step) == 3 * 2 * (1_261 + 7 * 792 + 7 * 6 * 14)
+    assert flops(some, prefill) == 3 * 2 * (11 * 1_261 + 11 * 792 + 56 * 6 * 14)
+    assert [r.elements(prefill) for r in records(some) if type(r) is Cached and r.form == "latent"] == [3 * 7 * 13]
+    assert Weight(path("rope_norm"), {"H_rope": 2}, 3) in records(some)
+    assert some.summary(13).endswith(", window 7")
+
+
+def test_a_window_of_chosen_keys_is_refused(refusal):
+    both = {"window": 5, "top_k": 5, "q_rank": 17, "indexer": {"heads": 2, "head_dim": 4}}
+    error = refusal(layers=[{"attention": {**SMALL.model_dump(), **both}}])
+    assert str(error) == "`window` and `top_k` exclude each other"

@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 import torch
 from classes import Config, Weights, answer, build, drawn, exact, held, read
-from models_newest import MODELS
+from models_indexed import MODELS as INDEXED
+from models_newest import MODELS as NEWEST
 from record import apart, parsed, stepwise
 
 HERE = Path(__file__).resolve().parent
+MODELS = {**NEWEST, **INDEXED}
 
 
 def looked_up(config: Config, rng: np.random.Generator) -> Weights:
