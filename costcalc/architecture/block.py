@@ -12,6 +12,7 @@ from costcalc.architecture.affine import affine_records
 from costcalc.architecture.attention import Attention, Compressed, Convolved, Disentangled, GroupedQuery, Latent
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
+from costcalc.architecture.condition import condition_records
 from costcalc.architecture.convolution_beside import ConvolutionBeside
 from costcalc.architecture.feed_forward import FeedForward, Mixture, Network, RWKVChannel
 from costcalc.architecture.mixer import Fourier, Mixer
@@ -52,6 +53,8 @@ class Block(Component):
         which a checkpoint holds (Gemma-4). sublayer_gates: each sublayer's output is multiplied by the tanh of a
         number of its own before it is added; needs_memory: without tokens of an encoder to look at, nothing of the
         layer runs (both of the layers that look at an image in Llama-3.2-Vision, arXiv 2407.21783, section 7).
+        conditioned: what the network reads is multiplied by 1 + gelu(t A) B, with A of D x this many and B back, once a
+        pass: t, D numbers, says how far a transcript may lag behind (Voxtral Realtime).
         norm_gate: behind the norm in front of a sublayer (A.X-K2). residual_mean: of the n terms of the stream so far,
         its start and each sublayer's output, every one weighs 1 / sqrt(n) (Beam); it changes no count. shortcut: a
         second network that reads what `feed_forward` reads, behind the same norm, and whose result is added behind the
@@ -87,6 +90,7 @@ class Block(Component):
     sublayer_gates: Flag = False
     needs_memory: Flag = False
     convolution: ConvolutionBeside | None = None
+    conditioned: Size | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
@@ -100,6 +104,9 @@ class Block(Component):
             "`attention` and `mixer` exclude each other",
             "write two layers, or `mixer_beside` for one that reads what the attention reads",
         )
+        is_alone = self.feed_forward is not None and not self.parallel
+        yield self.conditioned is None or is_alone, "`conditioned` is for a `feed_forward`, and not `parallel`"
+        yield self.conditioned is None or d_model % 2 == 0, "`conditioned` needs an even d_model, not {d_model}"
         looks_elsewhere_only = self.cross_attention is not None and self.attention is None and self.mixer is None
         yield (
             not self.needs_memory or looks_elsewhere_only,
@@ -273,9 +280,13 @@ class Block(Component):
             yield from affine_records(at, f"{name}_output", d_model)
 
     def _norms_before(self, at: At, name: str, width: dict[str, int], stream: Stream) -> Iterator[Record]:
-        """The norm of a sublayer, and its gate; before an attention, rows beside the text have a norm (Pegasus-X)."""
+        """The norm of a sublayer, and its gate; before an attention, rows beside the text have a norm (Pegasus-X), and
+        before a network there may be a condition.
+        """
         yield from self.norm.records(at, f"{name}_norm", width)
         if self.norm_gate is not None:
             yield from self.norm_gate.records(at, f"{name}_norm", width["D"], stream)
         if name == "attention" and stream.text.more:
             yield from self.norm.records(at, "global_attention_norm", width)
+        if name == "feed_forward" and self.conditioned is not None:
+            yield from condition_records(at.under("condition"), width["D"], self.conditioned)

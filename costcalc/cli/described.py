@@ -85,6 +85,7 @@ def _norms(stack: Stack, groups: list[Group]) -> str:
         placed = f"parallel, {block.parallel.replace('_', ' ')}" if block.parallel else block.norms
         more = ", residual shifted and scaled" if block.residual_affine else ""
         more += ", sublayers gated" if block.sublayer_gates else ""
+        more += f", networks conditioned by {block.conditioned:,} numbers" if block.conditioned else ""
         more += ", skipped without a memory" if block.needs_memory else ""
         return f"{block.norm.kind}, {placed}{'' if block.attention_norm else ', none before attention'}{more}"
 

@@ -14,6 +14,7 @@ from costcalc.reference.approximate import collisions, landmarks
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.augmented_residual import augmented
 from costcalc.reference.compressed import compressed_attention
+from costcalc.reference.condition import conditioned
 from costcalc.reference.convolved import convolved_attention
 from costcalc.reference.differential import differential_attention
 from costcalc.reference.disentangled import disentangled
@@ -168,6 +169,8 @@ class Sublayers:
     def feed(self, y: Array) -> Array:
         """A network, or two."""
         fields, here = self.fields, self.at.under("feed_forward")
+        if fields["conditioned"]:
+            y = y * (1 + conditioned(fields["conditioned"], y.shape[-1], self.at.under("condition")))  # (B, T, D)
         if fields["feed_forward_beside"]:
             return two_beside(fields, y, self.at, residual=self.stream, normed=self.normed, sight=self.sight)
         some: dict[str, Any] = {"residual": self.stream, "sight": self.sight}

@@ -49,6 +49,7 @@ BEYOND = "a token is seen beyond the reach of windows"
 BOTH_WAYS = "an encoder looks both ways"
 NO_STEPS = "an encoder has no decode steps"
 OF_TEXTS = "labels are told once for a text, in its last step alone"
+OF_PASSES = "some products are made once in a pass, however many its tokens"
 
 
 def rows_sum_to_one(errors: list[float | None]) -> Property:
@@ -134,6 +135,8 @@ def prefill_is_decode(inventory: Inventory, recorded: int, prefill: Workload) ->
     """FLOPs of the recorded prefill, against the sum of as many decode steps as the inventory states them."""
     if any(isinstance(size, Sequences) for matmul in inventory.matmuls for size in matmul.axes.values()):
         return Property(STEPS, None, 0, OF_TEXTS)
+    if any("one" in matmul.axes for matmul in inventory.matmuls):
+        return Property(STEPS, None, 0, OF_PASSES)
     each = [replace(prefill, new_tokens=1, past_tokens=past) for past in range(prefill.new_tokens)]
     steps = sum(matmul.flops(step) for step in each for matmul in inventory.matmuls if matmul.runs(step))
     return Property(STEPS, abs(recorded - steps), 0)

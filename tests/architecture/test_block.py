@@ -210,6 +210,20 @@ def test_what_has_something_else_to_do_needs_no_memory(changes):
         block(needs_memory=True, **changes).check(WHERE, 13)
 
 
+def test_what_a_network_reads_may_have_a_gain_that_follows_from_a_condition():
+    """Voxtral Realtime: 2·D·R numbers a layer, and as many products of one row, whatever the batch and the tokens."""
+    made = [r for r in block(conditioned=3).records(AT, 14, DECODER) if ".condition." in r.path]
+    assert [r.axes for r in made if type(r) is Weight] == [{"D": 14, "condition": 3}, {"condition": 3, "D": 14}]
+    products = [r for r in made if type(r) is Matmul]
+    for workload in (Workload(), Workload(batch=5, new_tokens=11)):
+        assert [r.flops(workload) for r in products] == [2 * 14 * 3 * 3] * 2  # of three layers
+    for wrong in ({"feed_forward": None}, {"parallel": "one_norm"}):
+        with pytest.raises(RuleError, match=r"^`conditioned` is for a `feed_forward`, and not `parallel`$"):
+            block(conditioned=3, **wrong).check(WHERE, 14)
+    with pytest.raises(RuleError, match=r"^`conditioned` needs an even d_model, not 13$"):
+        block(conditioned=3).check(WHERE, 13)
+
+
 def test_a_layer_does_something():
     with pytest.raises(RuleError) as caught:
         block(attention=None, feed_forward=None).check(WHERE, 13)

@@ -77,6 +77,7 @@ OTHER = {
     "sublayer_gates": True,
     "needs_memory": True,
     "convolution": ConvolutionBeside(taps=3),
+    "conditioned": 3,
 }
 
 

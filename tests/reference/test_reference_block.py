@@ -135,6 +135,7 @@ def layer(monkeypatch, place):
             "residual_mean": False,
             "shortcut": None,
             "needs_memory": False,
+            "conditioned": None,
             "norms": "pre",
             "parallel": False,
             "norm": {"kind": "rmsnorm", "eps": 0.3, "weight": True},

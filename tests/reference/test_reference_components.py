@@ -246,6 +246,9 @@ def asking_cases():
         below = {"attention": CORE, "feed_forward": {"d_ff": 37}, "sublayer_gates": not gated}
         layers = [below, {**needing, "feed_forward": {"d_ff": 29}}, below]
         yield f"needing a memory {norms} {gated}", {**small(), "layers": layers}
+    for norms in ("pre", "post", "output", "sandwich"):
+        even = {"d_model": 14, "layer": {"norms": norms, "conditioned": 3}}
+        yield f"conditioned {norms}", small(**even)
     yield "needing a memory alone", small(layer={**asking, "needs_memory": True}, attention=None, feed_forward=None)
     yield "alibi", small(positions={"kind": "alibi", "max_bias": 4.0, "slope_scale": 0.5})
     for kind in ("relative", "alibi"):

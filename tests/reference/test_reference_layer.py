@@ -56,6 +56,7 @@ FIELDS = {
     "residual_affine": False,
     "sublayer_gates": False,
     "needs_memory": False,
+    "conditioned": None,
 }
 BARE = {"altup": None, "per_layer_input": None}
 

@@ -324,6 +324,8 @@ LINEAGES = {
     "vipllava": "nested",
     "vision-encoder-decoder": "encoder_decoder",
     "voxtral": "nested",
+    "voxtral_realtime": "nested",
+    "voxtral_realtime_text": "text_parts",
     "whisper": "whisper",
     "xglm": "opt",
     "xlm": "xlm",

@@ -56,6 +56,19 @@ def read_hunyuan_vl(config: Config) -> Written:
     return read_hunyuan(config)
 
 
+def read_voxtral_realtime(config: Config) -> Written:
+    """Mistral's layers, whose networks read what a condition scales: the delay of the transcript, by 32 numbers."""
+    layers, window = layer_count(config), config.size_or_none("sliding_window")
+    return llama_like(
+        config,
+        kv_heads=config.size_or_none("num_key_value_heads"),
+        head_dim=config.size_or_none("head_dim") or floor_width_per_head(config),
+        windows=[window] * layers,
+        attention={},
+        block={"conditioned": 32},
+    )
+
+
 def _glm4(config: Config, head_dim: int, *, bias: bool) -> Written:
     layers = layer_count(config)
     return llama_like(
@@ -80,6 +93,7 @@ READERS: dict[str, Reader] = {
     "paddleocr_vl_text": read_ernie4_5,
     "qwen2_5_omni_text": read_qwen2,
     "qwen3_omni_moe_text": read_qwen3_vl_moe_text,
+    "voxtral_realtime_text": read_voxtral_realtime,
 }
 CLASSES = {
     "emu3_text_model": ("Emu3ForCausalLM",),
@@ -92,4 +106,5 @@ CLASSES = {
     "paddleocr_vl_text": ("PaddleOCRVLForConditionalGeneration",),
     "qwen2_5_omni_text": ("Qwen2_5OmniThinkerForConditionalGeneration",),
     "qwen3_omni_moe_text": ("Qwen3OmniMoeThinkerForConditionalGeneration",),
+    "voxtral_realtime_text": ("VoxtralRealtimeForConditionalGeneration",),
 }

@@ -185,6 +185,7 @@ HEARD = {
     "qwen3_omni_moe_thinker": _of("qwen3_omni_moe_text", "Qwen3OmniMoeThinker", BOTH, is_fixed=True),
     "vibevoice_asr": _of("qwen2", "VibeVoiceAsr", TOKENIZERS, ties=NEVER),
     "voxtral": _of("llama", "Voxtral", AUDIO, fills=True, ties=NEVER),
+    "voxtral_realtime": _of("voxtral_realtime_text", "VoxtralRealtime", AUDIO, fills=True),
 }
 """Text and sound, and maybe images."""
 

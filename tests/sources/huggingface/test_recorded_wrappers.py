@@ -119,7 +119,7 @@ def test_importers_write_the_full_form() -> None:
         assert full_form(dict(written)) == written, name
 
 
-@pytest.mark.parametrize("model_type", ["git", "moshi", "phi4_multimodal", "mllama", "llava", "voxtral"])
+@pytest.mark.parametrize("model_type", ["git", "moshi", "phi4_multimodal", "mllama", "llava", "voxtral_realtime"])
 def test_what_is_stated_is_what_a_pass_does(model_type: str) -> None:
     checked = verify(load(RECORDED[f"{model_type}/small"]["config"]))
     assert checked.agrees, (checked.faults, checked.properties)
