@@ -205,7 +205,6 @@ def test_old_names_of_lfm2_win():
         ({**KIMI, "linear_attn_config": {**INNER, "kda_layers": [0, 3, 4]}}, "`kda_layers` must be a list of layers"),
         ({**KIMI, "linear_attn_config": INNER, "layer_types": ["linear_attention"] * 5}, "`layer_types` and another"),
         ({**KIMI, "auto_map": {"AutoModel": "modeling_mine.Model"}}, "`auto_map` names code of its own"),
-        ({**LING, "tie_word_embeddings": True}, "`tie_word_embeddings`: true"),
         ({**MINIMAX, "sliding_window": 7}, "`sliding_window`: 7"),
         ({**MINIMAX, "postnorm": False}, "`postnorm`: false"),
         (
