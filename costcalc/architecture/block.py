@@ -9,8 +9,17 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 
 from costcalc.architecture.affine import affine_records
-from costcalc.architecture.attention import Attention, Compressed, Convolved, Disentangled, GroupedQuery, Latent
+from costcalc.architecture.attention import (
+    Attention,
+    Compressed,
+    Convolved,
+    Disentangled,
+    GroupedQuery,
+    Latent,
+    Profiled,
+)
 from costcalc.architecture.augmented_residual import AugmentedResidual
+from costcalc.architecture.block_residuals import BlockResiduals, rules_of_residuals
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.condition import condition_records
 from costcalc.architecture.convolution_beside import ConvolutionBeside
@@ -18,6 +27,7 @@ from costcalc.architecture.feed_forward import FeedForward, Mixture, Network, RW
 from costcalc.architecture.mixer import Fourier, Mixer
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.norm_gate import NormGate
+from costcalc.architecture.output_conv import OutputConv
 from costcalc.architecture.places import CROSS, At, Stream
 from costcalc.architecture.positions import NoPositions, OfDistances, Positions, RelativePositions, RotaryPositions
 from costcalc.architecture.relative_rows import RelativeRows
@@ -32,7 +42,8 @@ def is_recurrent(block: Block) -> bool:
     """Whether something of this layer goes on from token to token, or waits for later ones, beside keys and values."""
     mixers = [each for each in (block.mixer, block.mixer_beside) if each is not None]
     mixes = any(not isinstance(each, Fourier) for each in mixers)
-    return mixes or isinstance(block.feed_forward, RWKVChannel) or isinstance(block.attention, Convolved | Compressed)
+    convolves = isinstance(block.attention, Convolved | Compressed | Profiled) or block.output_conv is not None
+    return mixes or convolves or isinstance(block.feed_forward, RWKVChannel)
 
 
 class Block(Component):
@@ -60,6 +71,8 @@ class Block(Component):
         second network that reads what `feed_forward` reads, behind the same norm, and whose result is added behind the
         next layer (LongCat-Flash, arXiv 2509.01322, section 2.2).
     convolution: beside the whole layer (DeBERTa-v2's first).
+    output_conv: what a sublayer gives, and a convolution of it over its latest tokens (Inkling). block_residuals:
+    sublayers read weighted means of the stream and of what earlier blocks of layers left (Inkling-2).
     mixer: in place of an attention; all but FNet's are recurrent. mixer_beside: one beside the attention, of what
     that reads (Falcon-H1). shared_block: attention and a network whose weights other layers share, and whose result the
     mixer reads beside the residual stream (Zamba).
@@ -91,6 +104,8 @@ class Block(Component):
     needs_memory: Flag = False
     convolution: ConvolutionBeside | None = None
     conditioned: Size | None = None
+    output_conv: OutputConv | None = None
+    block_residuals: BlockResiduals | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
@@ -155,6 +170,7 @@ class Block(Component):
         yield from self._rules_of_distances()
         yield from self._rules_of_what_is_beside()
         yield from self._rules_of_plain_layers()
+        yield from rules_of_residuals(self)
 
     def _rules_of_plain_layers(self) -> Iterator[Rule]:
         """What only layers have whose sublayers stand one after another, behind norms or without scales."""
@@ -270,9 +286,13 @@ class Block(Component):
             yield from self.shortcut.records(at.under("shortcut"), d_model, stream)
         if self.convolution is not None:
             yield from self.convolution.records(at, d_model, stream, self.norm)
+        if self.block_residuals is not None:
+            yield from self.block_residuals.records(at, d_model, stream, self.norm)
 
     def _of_the_sum(self, at: At, name: str, d_model: int) -> Iterator[Record]:
         """What stands where a sublayer's output is added."""
+        if self.output_conv is not None:
+            yield from self.output_conv.records(at.under(f"{name}_conv"), d_model)
         if self.sublayer_gates:
             yield at.weight(f"{name}_gate", {"one": 1})
         if self.residual_affine:

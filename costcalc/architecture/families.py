@@ -178,8 +178,8 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
     )
     rows = arch.head.rows if isinstance(arch.head, VocabularyHead) else None
     yield (
-        rows is None or (rows <= arch.vocab_size and not arch.tie_embeddings),
-        "a head of some rows has a table of its own, and no more rows than the vocabulary",
+        rows is None or not arch.tie_embeddings,
+        "a head of some rows has a table of its own",
         ("head", "rows"),
         "write `tie_embeddings: false`, and at most the vocabulary's size",
     )

@@ -30,7 +30,7 @@ class VocabularyHead(Component):
     arXiv 2010.12821).
     scale: hidden states are multiplied by it first (T5 with a tied head); it changes no count. softcap: logits become
     softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count. rows: logits for so many entries,
-    the first ones, where the table is its own (Apertus 1.5).
+    the first ones, where the table is its own (Apertus 1.5); a class may hold more than the vocabulary has (Inkling-2).
 
     When the embedding is factorised (width W) and tied, a projection D -> W comes first (OPT-350m's `project_out`); a
     transform is that projection itself (ALBERT, ELECTRA), and then its own table has the width W as well.

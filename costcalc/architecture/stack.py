@@ -12,6 +12,7 @@ from pydantic import Discriminator, Tag, WrapValidator
 
 from costcalc.architecture.altup import AltUp
 from costcalc.architecture.block import Block
+from costcalc.architecture.block_residuals import chosen, repeated
 from costcalc.architecture.component import Component, Flag, Rule, RuleError, Size, Where
 from costcalc.architecture.embedding import Embedding
 from costcalc.architecture.hyper_connections import HyperConnections
@@ -65,7 +66,8 @@ class Stack(Component):
 
     altup: the residual stream is several states (Gemma-3n). per_layer_input: each layer adds something of its own
     embedding of each token (Gemma-3n, Gemma-4). hyper_connections: the residual stream has several parts, which each
-    sublayer mixes (DeepSeek-V4). All of these are in all layers.
+    sublayer mixes (DeepSeek-V4). All of these are in all layers. residual_sources: the norm on top reads a weighted
+    mean of so many, the stream and what blocks of layers left (Inkling-2).
 
     d_model, embedding: of an encoder beside a decoder, where they are not the model's (`EncoderDecoderModel`, T5Gemma).
     output_projection: what it gives goes through a matrix with a bias to the decoder's d_model (`EncoderDecoderModel`).
@@ -78,6 +80,7 @@ class Stack(Component):
     final_norm: Flag | None = None
     altup: AltUp | None = None
     hyper_connections: HyperConnections | None = None
+    residual_sources: Size | None = None
     per_layer_input: PerLayerInput | None = None
     d_model: Size | None = None
     embedding: Embedding | None = None
@@ -212,6 +215,8 @@ class Stack(Component):
             yield from self.altup.above(at, d_model, stream)
         if self.hyper_connections is not None:
             yield from self.hyper_connections.above(at, d_model, stream)
+        if self.residual_sources is not None:
+            yield from chosen(at.under("block_residuals"), "above", d_model, stream, sources=self.residual_sources)
         if self.has_final_norm:
             yield from self.norm.records(at, "final_norm", {"D": d_model})
 
@@ -222,7 +227,9 @@ class Stack(Component):
             yield from self.altup.layer_records(at, d_model, stream, block.norm)
         if self.hyper_connections is not None:
             yield from self.hyper_connections.layer_records(at, d_model, stream, block)
-        yield from block.records(at, d_model, stream)
+        yield from repeated(block, block.records(at, d_model, stream), at)
+        if block.block_residuals is not None and block.block_residuals.loop is not None:
+            yield from block.block_residuals.loop.records(at.under("messages"), d_model, stream)
         if self.per_layer_input is not None:
             yield from self.per_layer_input.layer_records(at, d_model, stream, block.norm)
 

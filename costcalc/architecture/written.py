@@ -19,6 +19,7 @@ KINDS: dict[str, str | None] = {
     "feed_forward_beside": "dense",
     "shortcut": "dense",
     "head": "vocabulary",
+    "head_norm": None,
     "inner_norm": None,
     "mixer": None,
     "mixer_beside": None,
@@ -33,7 +34,7 @@ KINDS: dict[str, str | None] = {
 
 STACKS = ("encoder", "decoder")
 STACK_KEYS = (
-    *("norm", "positions", "final_norm", "altup", "hyper_connections", "per_layer_input"),
+    *("norm", "positions", "final_norm", "altup", "hyper_connections", "residual_sources", "per_layer_input"),
     *("padding", "global_tokens", "block"),
 )
 """Keys of a stack that may stand at the top level, as defaults for every stack."""

@@ -15,6 +15,7 @@ from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.augmented_residual import augmented
 from costcalc.reference.compressed import compressed_attention
 from costcalc.reference.condition import conditioned
+from costcalc.reference.convolution import convolved
 from costcalc.reference.convolved import convolved_attention
 from costcalc.reference.differential import differential_attention
 from costcalc.reference.disentangled import disentangled
@@ -27,6 +28,7 @@ from costcalc.reference.mixture_of_heads import mixture_of_heads
 from costcalc.reference.norm_gate import gated_norm
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import ON_SCORES
+from costcalc.reference.profiled import profiled_attention
 from costcalc.reference.shared_block import shared_block
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
@@ -47,6 +49,7 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "differential": differential_attention,
     "mixture_of_heads": mixture_of_heads,
     "compressed": compressed_attention,
+    "profiled": profiled_attention,
     "sliding": sliding,
     "block_sparse": block_sparse,
     "local": local,
@@ -131,6 +134,14 @@ class Sublayers:
         more = norm(self.fields["norm"], y[:, :beside], self.at, f"global_{name}")  # (B, G, D)
         return np.concatenate([more, rows], axis=1)
 
+    def behind(self, y: Array, name: str) -> Array:
+        """What a sublayer gave, and a convolution of it (Inkling). (B, T, D) -> (B, T, D)."""
+        how = self.fields.get("output_conv")
+        if how is None:
+            return y
+        mixed = y + convolved(y, self.at.under(f"{name}_conv"), taps=how["taps"], bias=False, sight=self.sight)
+        return mixed / FLOAT(np.sqrt(how["taps"] + 1)) if how["means"] else mixed
+
     def join(self, x: Array, y: Array, name: str) -> Array:
         """x + scale · y (Granite), with x and y shifted and scaled first, channel by channel, in ZAYA1.
 
@@ -138,6 +149,7 @@ class Sublayers:
         same (`depth_scaled_residual_add` of Beam). A gate is the tanh of one number (Llama 3, arXiv 2407.21783, section
         7; Flamingo, 2204.14198, figure 4).
         """
+        y = self.behind(y, name)
         if self.fields["sublayer_gates"]:
             y = np.tanh(self.at.parameter(f"{name}_gate", 1)) * y
         if self.fields["residual_affine"]:

@@ -7,6 +7,7 @@ import numpy as np
 from costcalc.reference.altup import updated
 from costcalc.reference.arrays import Array, Fields
 from costcalc.reference.block import block
+from costcalc.reference.block_residuals import through_blocks
 from costcalc.reference.convolution_beside import with_convolution
 from costcalc.reference.hyper_connections import connected
 from costcalc.reference.per_layer_input import per_layer_input
@@ -32,6 +33,8 @@ def layer(
 
     if around.get("hyper_connections"):
         return connected(around["hyper_connections"], fields, x, at, sight=sight)  # (A, B, T, D)
+    if fields.get("block_residuals"):
+        return through_blocks(fields, x, at, sight=sight)  # (B, T, D)
     read, states = x, x
     if around["altup"]:
         states, read = updated(around["altup"], x, at.under("altup"), norm_of=fields["norm"], sublayers=sublayers)

@@ -29,7 +29,9 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
     read = rows if residual is None else residual.reshape(rows.shape)  # (B·T, D)
     if fields["router"]["network"]:
         read = through_network(fields["router"]["network"], read, at, sight or Sight())  # (B·T, R)
-    weights, chosen = routed(fields, read, at, tokens=None if sight is None else sight.tokens)  # (B·T, X) each
+    looked_up_by = [sight.tokens] if fields["router"]["table"] and sight is not None else []
+    weights, chosen = routed(fields, read, at, *looked_up_by)  # (B·T, X + parts), (B·T, X)
+    weights, of_parts = np.split(weights, [chosen.shape[-1]], axis=-1)  # (B·T, X), (B·T, parts)
     inside, bias = rows, fields["latent_bias"]  # (B·T, D)
     if fields["latent_dim"]:
         inside = at.linear("latent_down", rows, fields["latent_dim"], bias=bias)  # (B·T, D) x (D, R)
@@ -41,7 +43,8 @@ def mixture(fields: Fields, x: Array, at: Scope, *, residual: Array | None = Non
         y = at.linear("latent_up", y, x.shape[-1], bias=bias)  # (B·T, R) x (R, D)
     if fields["shared"]:
         run = of_kind(NETWORKS, fields["shared"]["kind"], "shared expert")
-        same = run(fields["shared"], rows, at.under("shared"))  # (B·T, D)
+        more = {"parts": of_parts} if of_parts.shape[-1] else {}
+        same = run(fields["shared"], rows, at.under("shared"), **more)  # (B·T, D)
         if fields["shared_gate"]:
             same = same * sigmoid(at.linear("shared_gate", rows, 1, bias=False))  # (B·T, D) * (B·T, 1)
         y = y + same
@@ -92,18 +95,21 @@ SCORES: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def routed(fields: Fields, rows: Array, at: Scope, *, tokens: Array | None = None) -> tuple[Array, Array]:
-    """The X experts of each row, and the weight of each. rows: (B·T, D) -> (B·T, X) twice. tokens: (B, T).
+def routed(fields: Fields, rows: Array, at: Scope, tokens: Array | None = None) -> tuple[Array, Array]:
+    """The weight of each of the X experts of a row, and these. rows: (B·T, D) -> (B·T, X) twice. tokens: (B, T).
+
+    Behind the weights stand those of the parts of a shared network that have scores too, if any: (B·T, X + parts).
 
     A correction is added to the scores for the choice alone: it balances loads and weighs nothing (DeepSeek-V3, arXiv
     2412.19437, equation 16). Choices beyond the experts are none: a token is then sent to the first one with a weight
     of 0 (`ZayaRouter`), or is itself its output (LongCat-Flash, arXiv 2509.01322, section 2.1: `sent`).
     """
     how, experts = fields["router"], fields["experts"]
-    choices = experts + how["skips"]
+    choices, parts = experts + how["skips"], how["shared_parts"]
     read = read_by_router(how, rows, at)  # (B·T, D)
-    logits = at.linear("router", read, choices, bias=how["bias"])  # (B·T, D) x (D, E)
+    logits = at.linear("router", read, choices + parts, bias=how["bias"])  # (B·T, D) x (D, E)
     scores = of_kind(SCORES, how["scores"], "scores of a router")(logits)  # (B·T, E)
+    scores, of_parts = scores[:, :choices], scores[:, choices:]  # (B·T, E), (B·T, parts)
     liked = scores
     if how["correction"]:
         liked = liked + at.parameter("router_correction", choices, role=how["correction"])  # (B·T, E) + (E)
@@ -116,14 +122,16 @@ def routed(fields: Fields, rows: Array, at: Scope, *, tokens: Array | None = Non
     if how["scores"] == "softmax_of_chosen":
         weights = softmax(weights)  # (B·T, X)
     if how["normalize"]:
-        weights = weights / weights.sum(axis=-1, keepdims=True)  # (B·T, X) / (B·T, 1)
+        total = weights.sum(axis=-1, keepdims=True) + of_parts.sum(axis=-1, keepdims=True)  # (B·T, 1)
+        weights, of_parts = weights / total, of_parts / total  # (B·T, X), (B·T, parts)
     is_none = chosen >= experts  # (B·T, X)
     if of_kind({"nothing": False, "input": True}, how["skip_gives"], "choice of no expert"):
         return weights * FLOAT(how["scale"]), chosen
     weights, chosen = np.where(is_none, FLOAT(0), weights), np.where(is_none, 0, chosen)
     if how["expert_scale"]:
         weights = weights * at.gain("router_expert_scale", experts)[chosen]  # (B·T, X)
-    return weights * FLOAT(how["scale"]), chosen
+    scale = FLOAT(how["scale"]) * (at.gain("router_gain", 1) if how["gain"] else FLOAT(1))
+    return np.concatenate([weights, of_parts], axis=-1) * scale, chosen
 
 
 def looked_up(fields: Fields, at: Scope, tokens: Array | None) -> Array:

@@ -7,10 +7,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from costcalc.reference.activations import ACTIVATIONS, softplus
+from costcalc.reference.activations import ACTIVATIONS, sigmoid, softplus
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
+from costcalc.reference.scaled_dot_product import soft_cap
 from costcalc.reference.tape import Scope
 
 
@@ -20,11 +21,12 @@ def dense(fields: Fields, x: Array, at: Scope) -> Array:
     return at.linear("down", hidden, x.shape[-1], bias=fields["bias"])  # (B, T, F) x (F, D)
 
 
-def gated(fields: Fields, x: Array, at: Scope) -> Array:
+def gated(fields: Fields, x: Array, at: Scope, *, parts: Array | None = None) -> Array:
     """(activation(x W_gate) * x W_up) W_down (arXiv 2002.05202, equation 6), and a bias on each where a model has it.
 
     gpt-oss (arXiv 2508.10925) bounds the gate from above and the other factor from both sides, and adds 1
-    to that factor. Gemma-3n leaves few numbers of a gate. x: (B, T, D) -> (B, T, D).
+    to that factor. Gemma-3n leaves few numbers of a gate. x: (B, T, D) -> (B, T, D). parts: (B, T, p), what each of p
+    equal parts of the d_ff numbers is multiplied by (Inkling).
     """
     gate = at.linear("gate", x, fields["d_ff"], bias=fields["bias"])  # (B, T, F)
     up = at.linear("up", x, fields["d_ff"], bias=fields["bias"])  # (B, T, F)
@@ -32,10 +34,16 @@ def gated(fields: Fields, x: Array, at: Scope) -> Array:
         gate, up = np.minimum(gate, fields["limit"]), np.clip(up, -fields["limit"], fields["limit"])  # (B, T, F) each
     if fields["sparsity"]:
         gate = sparse(gate, fields["sparsity"])  # (B, T, F)
-    hidden = activated(fields["activation"], gate, at) * (up + fields["up_shift"])  # (B, T, F)
+    shown = activated(fields["activation"], gate, at)  # (B, T, F)
+    if fields.get("gate_cap"):  # silu is x · sigmoid(x), and only the first x is bounded (Inkling-2)
+        shown = soft_cap(gate, fields["gate_cap"]) * sigmoid(gate)
+    hidden = shown * (soft_cap(up, fields.get("up_cap")) + fields["up_shift"])  # (B, T, F)
+    if parts is not None:
+        hidden = hidden * np.repeat(parts, fields["d_ff"] // parts.shape[-1], axis=-1)  # (B, T, F) twice
     if fields["inner_norm"] is not None:
         hidden = norm(fields["inner_norm"], hidden, at, "inner_norm")  # (B, T, F)
-    return at.linear("down", hidden, x.shape[-1], bias=fields["bias"] or fields["out_bias"])  # (B, T, F) x (F, D)
+    y = at.linear("down", hidden, x.shape[-1], bias=fields["bias"] or fields["out_bias"])  # (B, T, F) x (F, D)
+    return y * at.gain("out_gain", 1) if fields.get("out_gain") else y
 
 
 def activated(name: str, x: Array, at: Scope) -> Array:

@@ -33,6 +33,7 @@ class Sight:
     own so far, its fields and its path. made: by name of a layer,
     the keys and values of the latest one of that name, of all tokens that it sees, for layers that make none. carried:
     by its width, what the latest router's network made of the tokens, (B·T, width), for routers that add it (ZAYA1).
+    blocks: (B, T, D) each, the stream behind each block of layers that is finished, for layers that choose among them.
     sum_table: the table of relative positions of sums of blocks (LongT5). global_tokens: rows before the text that go
     through all layers with it (Pegasus-X).
     shortcuts: by number of a layer, what a network of the layer before gave for it, (B, T, D).
@@ -58,3 +59,4 @@ class Sight:
     carried: dict[int, Array] = field(default_factory=dict)
     chosen: list[Array] = field(default_factory=list)
     shortcuts: dict[int, Array] = field(default_factory=dict)
+    blocks: list[Array] = field(default_factory=list)

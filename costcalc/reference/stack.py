@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from costcalc.reference.altup import gathered, spread
 from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.block_residuals import looped, means
 from costcalc.reference.disentangled import rows_of_distances
 from costcalc.reference.hyper_connections import copied
 from costcalc.reference.hyper_connections import gathered as gathered_parts
@@ -38,17 +41,28 @@ def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, a
         x = spread(fields["altup"], x, at.under("altup"))  # (A, B, T, D)
     x, beside = _with_more(fields, x, at)  # (B, G + T, D)
     sight = replace(sight, global_tokens=beside)
-    for index, (some, place) in enumerate(zip(layers, places(layers, at), strict=True)):
-        its_own = None if own is None else own[:, :, index]  # (B, T, W)
-        here = replace(sight, layer=index, layers=len(layers))
-        y = layer(some, x, place, sight=here, around=fields, own=its_own)  # (B, T, D), or (A, B, T, D)
-        x = after(index + 1, y.reshape(prod(y.shape[:-2]), *y.shape[-2:])).reshape(y.shape)
+    ran, held = 0, list(places(layers, at))
+    for start, end in runs(layers):
+        sights = [replace(sight, layer=index, layers=len(layers)) for index in range(start, end)]
+        if end - start > 1 or loop_of(layers[start]):
+            numbered = partial(_numbered, after, itertools.count(ran + 1))
+            x = looped(layers[start:end], x, held[start:end], sights=sights, after=numbered)
+            ran += (end - start) * layers[start]["block_residuals"]["loop"]["passes"]
+            continue
+        its_own = None if own is None else own[:, :, start]  # (B, T, W)
+        y = layer(layers[start], x, held[start], sight=sights[0], around=fields, own=its_own)  # (B, T, D), (A, B, T, D)
+        ran += 1
+        x = after(ran, y.reshape(prod(y.shape[:-2]), *y.shape[-2:])).reshape(y.shape)
     if fields["altup"]:
         x = gathered(fields["altup"], x, at.under("altup"))  # (B, T, D)
     if fields.get("hyper_connections"):
         there = at.under("hyper_connections.above")
         x = gathered_parts(fields["hyper_connections"], x, there, eps=fields["norm"]["eps"])  # (B, T, D)
     x = x[:, beside:]  # what went beside the text ends here
+    if fields.get("residual_sources"):
+        if len(sight.blocks) + 1 != fields["residual_sources"]:
+            raise ValueError(f"{len(sight.blocks)} blocks are finished, not {fields['residual_sources']} less one")
+        (x,) = means(sight.blocks, x, at.under("block_residuals.above"))  # (B, T, D)
     above = fields["final_norm"]
     if above is None:  # a layer that ends in a norm needs none above it
         above = layers[-1]["norms"] != "post"
@@ -65,6 +79,29 @@ def _with_more(fields: Fields, x: Array, at: Scope) -> tuple[Array, int]:
         return x, 0
     learned = at.table("global_tokens", count, x.shape[-1]).rows(np.arange(count if x.shape[1] else 0))  # (G, D)
     return np.concatenate([np.broadcast_to(learned, (len(x), *learned.shape)), x], axis=1), count
+
+
+def _numbered(after: AfterLayer, counted: Iterator[int], y: Array) -> Array:
+    """`after`, of a layer whose number is the next one."""
+    return after(next(counted), y)
+
+
+def loop_of(fields: Fields) -> Fields | None:
+    """What says that a layer runs several times, if anything does."""
+    residuals = fields.get("block_residuals")
+    loop: Fields | None = residuals["loop"] if residuals else None
+    return loop
+
+
+def runs(layers: list[Fields]) -> Iterator[tuple[int, int]]:
+    """The layers one by one, but those beside each other that run several times together: first and behind the last."""
+    start = 0
+    while start < len(layers):
+        end = start + 1
+        while loop_of(layers[start]) and end < len(layers) and loop_of(layers[end]):
+            end += 1
+        yield start, end
+        start = end
 
 
 def expanded(entries: list[Fields]) -> Iterator[Fields]:

@@ -4,12 +4,14 @@ from pydantic import ValidationError
 from costcalc.architecture import Block, Pattern, Stack
 from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.augmented_residual import AugmentedResidual
+from costcalc.architecture.block_residuals import BlockResiduals
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.convolution_beside import ConvolutionBeside
 from costcalc.architecture.feed_forward import Dense
 from costcalc.architecture.mixer import ShortConv
 from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.norm_gate import NormGate
+from costcalc.architecture.output_conv import OutputConv
 from costcalc.architecture.places import DECODER
 from costcalc.architecture.positions import LearnedPositions, RelativePositions, RotaryPositions
 from costcalc.architecture.shared_block import SharedBlock
@@ -74,6 +76,8 @@ OTHER = {
     "residual_mean": True,
     "shortcut": Dense(d_ff=41),
     "layer_scale": "buffer",
+    "output_conv": OutputConv(),
+    "block_residuals": BlockResiduals(sources=0),
     "sublayer_gates": True,
     "needs_memory": True,
     "convolution": ConvolutionBeside(taps=3),

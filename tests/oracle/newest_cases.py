@@ -11,11 +11,34 @@ Config = dict[str, Any]
 CLASSES = {
     "minimax_m3_vl_text": "MiniMaxM3VLForCausalLM",
     "deepseek_v4": "DeepseekV4ForCausalLM",
+    "inkling_text": "InklingForCausalLM",
+    "inkling2_text": "Inkling2ForCausalLM",
+    "inkling2_loop_text": "Inkling2LoopForCausalLM",
 }
 WRAPPERS = {"minimax_m3_vl": "MiniMaxM3SparseForConditionalGeneration"}
 OTHER_TYPES = {"minimax_m3": "minimax_m3_vl_text"}
 """Names that published files have for a type, and the type."""
 
+INKLING: Config = {
+    "vocab_size": 97,
+    "hidden_size": 42,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 3,
+    "head_dim": 10,
+    "swa_num_attention_heads": 4,
+    "swa_num_key_value_heads": 2,
+    "swa_head_dim": 14,
+    "sliding_window_size": 64,
+    "d_rel": 5,
+    "rel_extent": 11,
+    "conv_kernel_size": 3,
+    "moe_intermediate_size": 23,
+    "n_routed_experts": 7,
+    "num_experts_per_tok": 3,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
 SMALL: dict[str, Config] = {
     "minimax_m3_vl_text": {
         "vocab_size": 97,
@@ -65,6 +88,37 @@ SMALL: dict[str, Config] = {
         "bos_token_id": 1,
         "eos_token_id": 2,
     },
+    "inkling_text": {
+        **INKLING,
+        "num_hidden_layers": 4,
+        "intermediate_size": 37,
+        "n_shared_experts": 2,
+        "log_scaling_n_floor": 8,
+        "layer_types": "WGWG",
+        "mlp_layer_types": "DSDS",
+    },
+    "inkling2_text": {
+        **INKLING,
+        "unpadded_vocab_size": 89,
+        "num_hidden_layers": 5,
+        "n_layers_per_attn_res_block": 2,
+        "layer_types": "WGWGG",
+    },
+    "inkling2_loop_text": {
+        **INKLING,
+        "unpadded_vocab_size": 89,
+        "num_hidden_layers": 7,
+        "n_layers_per_attn_res_block": 2,
+        "loop_layer_index_start": 2,
+        "loop_layer_index_end": 6,
+        "loop_num_passes": 3,
+        "loop_gate_rank": 13,
+        "layer_types": "WGWGGWG",
+    },
+}
+OF_INKLING = {
+    "layer_types": {"G": "hybrid", "W": "hybrid_sliding", "X": "full_attention"},
+    "mlp_layer_types": {"D": "dense", "S": "sparse"},
 }
 WORDS = {
     "minimax_m3_vl_text": {
@@ -80,6 +134,9 @@ WORDS = {
         },
         "mlp_layer_types": {"H": "hash_moe", "C": "moe", "X": "dense"},
     },
+    "inkling_text": OF_INKLING,
+    "inkling2_text": OF_INKLING,
+    "inkling2_loop_text": OF_INKLING,
 }
 """What a letter of a list of layers stands for."""
 
@@ -115,6 +172,30 @@ CASES = {
         rope_scaling={"type":"yarn","rope_type":"yarn","factor":16,"original_max_position_embeddings":65536};
         rope_parameters={"main":{"rope_type":"default","rope_theta":7e4,"partial_rotary_factor":0.3},"compress":{"rope_type":"default","rope_theta":9e4,"partial_rotary_factor":0.3}}
     """,
+    "inkling_text": """
+        num_hidden_layers=1 layer_types=G mlp_layer_types=S; num_hidden_layers=1 layer_types=W mlp_layer_types=D;
+        layer_types=null mlp_layer_types=null num_hidden_layers=7 vocab_size=53; tie_word_embeddings=true;
+        layer_types=null local_layer_ids=[0,1,3] mlp_layer_types=null dense_mlp_idx=1; sliding_window_size=8;
+        num_key_value_heads=6 swa_num_key_value_heads=4; conv_kernel_size=5 d_rel=1 rel_extent=3;
+        dense_intermediate_size=31 intermediate_size=17; n_shared_experts=1 unpadded_vocab_size=89;
+        n_routed_experts=3 num_experts_per_tok=1 moe_intermediate_size=61; num_mtp_layers=2 hidden_size=30;
+        swa_head_dim=6 head_dim=16 log_scaling_n_floor=null shared_expert_sink=false
+    """,
+    "inkling2_text": """
+        num_hidden_layers=1 layer_types=G; num_hidden_layers=1 layer_types=W; num_hidden_layers=4 layer_types=GGGG;
+        layer_types=null num_hidden_layers=7 vocab_size=53; tie_word_embeddings=true; n_layers_per_attn_res_block=1;
+        n_layers_per_attn_res_block=3 num_hidden_layers=6 layer_types=WWGWWG; n_layers_per_attn_res_block=9;
+        sliding_window_size=8; num_key_value_heads=6 swa_num_key_value_heads=4; conv_kernel_size=5 d_rel=1 rel_extent=3;
+        unpadded_vocab_size=97; n_routed_experts=3 num_experts_per_tok=1 moe_intermediate_size=61; hidden_size=30;
+        swa_head_dim=6 head_dim=16 mlp_gate_softcap=2.0 route_scale=1.5
+    """,
+    "inkling2_loop_text": """
+        num_hidden_layers=4 layer_types=WGGW loop_layer_index_end=4; loop_num_passes=1; loop_num_passes=2;
+        loop_num_passes=5 loop_gate_rank=1; loop_layer_index_start=4; layer_types=null num_hidden_layers=8;
+        n_layers_per_attn_res_block=1 loop_layer_index_start=1 loop_layer_index_end=4; sliding_window_size=8;
+        num_key_value_heads=6 tie_word_embeddings=true hidden_size=30;
+        loop_config={"core_start":4,"core_end":6,"num_passes":2,"gate_rank":7}
+    """,
 }
 REFUSED = {
     "minimax_m3_vl_text": """
@@ -128,6 +209,9 @@ REFUSED = {
         compress_rates={"compressed_sparse_attention":5} layer_types=SSWSS; compress_rates={};
         scoring_func="dense"; q_lora_rank=null
     """,
+    "inkling_text": "layer_types=WGW; num_key_value_heads=4; n_shared_experts=0; num_experts_per_tok=8; head_dim=null",
+    "inkling2_text": "layer_types=WGW; num_key_value_heads=4; num_experts_per_tok=8; unpadded_vocab_size=null",
+    "inkling2_loop_text": "loop_layer_index_start=3; loop_layer_index_end=5; loop_num_passes=0; layer_types=WGW",
 }
 
 

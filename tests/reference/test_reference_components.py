@@ -539,6 +539,45 @@ def compressed_cases():
     yield "experts by roots of softplus", mixed({"scores": "sqrt_softplus", "correction": "buffer"})
 
 
+PROFILED = {"kind": "profiled", "heads": 6, "kv_heads": 2, "head_dim": 5, "profiles": 3, "reach": 7, "taps": 3}
+LIMITS = {"limit": 2.0, "profile_limit": 1.0, "v_norm": {"kind": "rmsnorm", "weight": False}}
+
+
+def in_blocks(places, *, window=None):
+    """Layers that read what blocks of them left: (finished blocks, whether one begins, what loops there are) each."""
+    layers = []
+    for sources, begins, loop in places:
+        inputs = "one" if begins else "three"
+        residuals = {"sources": sources, "starts_block": begins, "inputs": inputs, "loop": loop}
+        layer = {"attention": {**PROFILED, "window": window}, "feed_forward": {"d_ff": 37}}
+        layers.append({**layer, "block_residuals": residuals, "output_conv": {"taps": 4, "means": True}})
+    return layers
+
+
+def profiled_cases():
+    """(name, written form) of attention with profiles of distances, and what goes with it (Inkling)."""
+    for window, dynamic, limits in product((None, 4), (False, True), ({}, LIMITS)):
+        more = {"window": window, "dynamic_taps": dynamic, "means": dynamic, **limits}
+        yield f"profiled {window} {dynamic} {len(limits)}", latent({**PROFILED, **more}, positions="none")
+    for norm in NORMS:
+        own = {"head_norm": NORMS[norm], "v_norm": NORMS[norm], "scale": 0.2, "log_floor": 5.0, "log_alpha": 0.5}
+        some = {**PROFILED, **own, "sinks": True, "output_gate": True}
+        yield f"profiled {norm}", {**latent(some, positions="none"), "norm": NORMS[norm]}
+    for means in (False, True):
+        yield f"outputs convolved {means}", small(layer={"output_conv": {"taps": 3, "means": means}})
+    blocks = [(0, True, None), (1, False, None), (1, True, None), (2, False, None)]
+    yield "blocks of two", small(layers=in_blocks(blocks), residual_sources=3)
+    yield "one block", small(layers=in_blocks(blocks[:2], window=3), norm="layernorm")
+    for passes in (1, 3):
+        loop = {"passes": passes, "sources": 1, "rank": 5}
+        again = [blocks[0], blocks[1], (1, True, loop), (2, False, loop), (2, True, None)]
+        yield f"blocks in a loop of {passes}", small(layers=in_blocks(again), residual_sources=4)
+    capped = {"kind": "gated", "gate_cap": 1.0, "up_cap": 0.5, "out_gain": True}
+    yield "capped factors", small(feed_forward=capped)
+    parts = {"scores": "sigmoid", "shared_parts": 2, "gain": True, "correction": "buffer"}
+    yield "shared parts that have scores", mixed(parts, shared={"kind": "gated", "d_ff": 34})
+
+
 MIXERS = {
     "mamba1": {"d_inner": 14, "d_state": 3, "dt_rank": 5},
     "mamba2": {"heads": 6, "head_dim": 5, "d_state": 7, "groups": 3, "chunk": 4},
@@ -754,6 +793,7 @@ def cases():
     yield from further_cases()
     yield from around_cases()
     yield from compressed_cases()
+    yield from profiled_cases()
     for norms, norm in product(("pre", "post", "output", "sandwich"), NORMS):
         yield f"{norms} {norm}", small(norm=NORMS[norm], layer={"norms": norms})
     for parallel, norm in product(("one_norm", "two_norms"), NORMS):
@@ -1174,6 +1214,7 @@ ALL = {
     "BlockSparse": ("blocks 2 0", r"encoder\.layers\.\d\.attention\..*", True),
     "Local": ("sums rms", r"encoder\.layers\.\d\.attention\..*", True),
     "GlobalLocal": ("beside 4 True True", r"encoder\.layers\.\d\.attention\..*", True),
+    "Profiled": ("profiled None True 0", r"decoder\.layers\.\d\.attention\..*", True),
     "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
     **{
         owner: (f"mixer {kind}", r"decoder\.layers\.\d\.mixer\..*", True)

@@ -13,12 +13,46 @@ import costcalc
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "forward"
 TOKENS = 13
-CLOSE = 5e-6
-"""The classes themselves, in float32, are up to 8e-7 of the largest logit away from what was recorded in float64."""
+CLOSE, IN_LOOPS = 5e-6, 3e-5
+"""The classes themselves, in float32, are up to 2e-6 of the largest logit away from what was recorded in float64; one
+whose layers run again and again is 6e-6.
+"""
 SHOWS = 1e-3
 
 OF_HYPER_CONNECTIONS = {"fn": "factors", "base": "added", "scale": "gains"}
+OF_INKLING = [
+    (r"embed_tokens\.embed_norm$", "embed_norm"),
+    (r"^model\.embed_norm$", "decoder.embedding_norm"),
+    (r"(k|v)_sconv\.conv1d$", r"\1_conv.conv"),
+    (r"(k|v)_proj\.sconv\.conv1d$", r"\1_conv.conv"),
+    (r"(k|v)_proj\.sconv\.static_weight$", r"\1_conv.static"),
+    (r"(k|v)_proj\.sconv\.weight_proj$", r"\1_conv.dynamic"),
+    (r"\.(attn_sconv|post_attention_convolution)\.conv1d$", ".attention_conv.conv"),
+    (r"\.(mlp_sconv|post_mlp_convolution)\.conv1d$", ".feed_forward_conv.conv"),
+    (r"\.r_proj$", ".profiles"),
+    (r"rel_logits_proj\.proj$", "bank"),
+    (r"relative_position_bias\.proj$", "bank"),
+    (r"relative_position_bias\.linear$", "profiles"),
+    (r"relative_position_bias\.norm\.scale$", "profiles_scale"),
+    (r"q_proj\.norm\.scale$", "q_scale"),
+    (r"([qkv])_proj\.linear$", r"\1"),
+    (r"o_proj\.gate_proj$", "gate"),
+    (r"o_proj\.linear$", "output"),
+    (r"sink_proj$", "sinks"),
+    (r"mlp\.gate\.global_scale$", "feed_forward.router_gain"),
+    (r"mlp\.global_scale$", "feed_forward.out_gain"),
+    (r"\.attention_input\.query$", ".block_residuals.attention.query"),
+    (r"\.mlp_input\.query$", ".block_residuals.feed_forward.query"),
+    (r"^model\.final_input\.query$", "decoder.block_residuals.above.query"),
+    (r"\.(k|v)_input_layernorm$", lambda found: f".attention_{'keys' if found[1] == 'k' else 'values'}_norm"),
+    (r"\.q_input_layernorm$", ".attention_norm"),
+    (r"\.mlp_message_gate\.", ".messages.feed_forward."),
+    (r"\.([qkv])_message_gate\.", r".messages.\1."),
+    (r"\.forget_gate_proj$", ".forget"),
+    (r"\.message_gate_proj$", ".add"),
+]
 OWN_NAMES = {
+    **dict.fromkeys(("inkling", "inkling2", "inkling2_loop"), OF_INKLING),
     "minimax_m3": [],
     "deepseek_v4": [
         (r"compressor\.indexer\.(scorer\.)?", "compression.choice."),
@@ -65,7 +99,7 @@ SPLITS = {
     "one at a time": [1] * TOKENS,
     "some at a time": [2, 5, 3, 3],
 }
-MODELS = ("minimax_m3", "deepseek_v4")
+MODELS = ("minimax_m3", "deepseek_v4", "inkling", "inkling2", "inkling2_loop")
 ONE_IS_ADDED = ("minimax_m3",)
 """Classes whose norms multiply by 1 + their weights."""
 
@@ -93,6 +127,16 @@ def taken_apart(theirs, values, name):
     if stem.endswith("gate_up_proj"):
         path, halves = renamed(stem.removesuffix("gate_up_proj"), name), np.split(values.swapaxes(-1, -2), 2, axis=-1)
         return {f"{path}{part}": half for part, half in zip(("gate", "up"), halves, strict=True)}
+    if stem.endswith("message_input.query"):  # (layers of the loop, queries, D)
+        return {f"decoder.layers.{2 + number}.messages.query": each.T for number, each in enumerate(values)}
+    if "shared_experts" in stem and values.ndim == 3:  # (parts, outputs, inputs), beside each other
+        joined = values.transpose(2, 0, 1) if stem.endswith(("gate_proj", "up_proj")) else values.transpose(0, 2, 1)
+        flat = joined.reshape(len(joined), -1) if stem.endswith(("gate_proj", "up_proj")) else np.concatenate(joined)
+        return {renamed(stem, name): flat}
+    if stem.endswith("conv1d"):  # (channels, 1, taps)
+        return {renamed(stem, name): values.swapaxes(1, 2)}
+    if stem.endswith((".scale", "_input.query")) and name != "deepseek_v4":
+        return {renamed(stem, name): values.reshape(-1) if stem.endswith("scale") else np.atleast_2d(values).T}
     turns = values.ndim > 1 and not stem.endswith(AS_THEY_ARE)
     return {renamed(stem, name): values.swapaxes(-1, -2) if turns else values}
 
@@ -115,7 +159,15 @@ def reordered(stem, values):
     return values.astype(np.float32)
 
 
-AS_THEY_ARE = ("model.embed_tokens", "lm_head", "position_bias", "tid2eid")
+AS_THEY_ARE = (
+    "model.embed_tokens",
+    "lm_head",
+    "position_bias",
+    "tid2eid",
+    "static_weight",
+    "bias.proj",
+    "logits_proj.proj",
+)
 
 
 def renamed(stem, name):
@@ -143,7 +195,7 @@ def answered(name, parts=(TOKENS,), fields=None):
 def test_logits_are_those_of_the_real_class(name, parts):
     logits, _ = answered(name, parts)
     assert logits.dtype == np.float32
-    assert share_apart(recorded(name)[2], logits) < CLOSE
+    assert share_apart(recorded(name)[2], logits) < (IN_LOOPS if name == "inkling2_loop" else CLOSE)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -175,6 +227,17 @@ def test_every_recorded_parameter_is_used_and_counted(name):
         ("deepseek_v4", "iterations", 3, 1),
         ("deepseek_v4", "rotary_dim", 4, 6),
         ("deepseek_v4", "theta", 50.0, 30.0),
+        ("inkling", "window", 4, 5),
+        ("inkling", "log_floor", 5.0, None),
+        ("inkling", "scale", 1.5, 1.0),
+        ("inkling2", "limit", 3.0, 2.0),
+        ("inkling2", "profile_limit", 1.5, 1.0),
+        ("inkling2", "means", True, False),
+        ("inkling2", "log_alpha", 0.5, 0.1),
+        ("inkling2", "gate_cap", 2.0, None),
+        ("inkling2", "up_cap", 1.5, None),
+        ("inkling2", "softcap", 5.0, None),
+        ("inkling2", "window", 4, 3),
     ],
 )
 def test_another_value_of_a_field_shows(name, key, old, new):

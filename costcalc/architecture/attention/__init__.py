@@ -17,12 +17,13 @@ from costcalc.architecture.attention.landmarks import Landmarks
 from costcalc.architecture.attention.latent import Latent
 from costcalc.architecture.attention.local import Local
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
+from costcalc.architecture.attention.profiled import Profiled
 from costcalc.architecture.attention.sliding import Sliding
 
 OfText = Sliding | BlockSparse | Local | GlobalLocal | Landmarks | Collisions
 """Those that need the whole text at once."""
 Attention = Annotated[
-    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText | Disentangled,
+    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText | Disentangled | Profiled,
     Field(discriminator="kind"),
 ]
 
@@ -42,5 +43,6 @@ __all__ = [
     "Local",
     "MixtureOfHeads",
     "OfText",
+    "Profiled",
     "Sliding",
 ]

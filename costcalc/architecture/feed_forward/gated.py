@@ -19,6 +19,8 @@ class Gated(Component):
     limit: the gate is bounded by it from above, the other factor from both sides; up_shift: what is added to that
     factor (gpt-oss). sparsity: the share of the gate's numbers that becomes 0, were they normal: the activation gets
     what is beyond so many deviations from their mean (Gemma-3n; arXiv 2506.06644). No count follows from these three.
+    gate_cap, up_cap: tanh bounds silu's linear factor, and the other factor (Inkling-2); no count follows from them.
+    out_gain: what comes out is multiplied by one learned number (Inkling).
     inner_norm: of the d_ff numbers before W_down (BitNet b1.58, arXiv 2504.12285).
     """
 
@@ -31,9 +33,13 @@ class Gated(Component):
     sparsity: Share = 0.0
     inner_norm: Norm | None = None
     out_bias: Flag = False
+    gate_cap: PositiveFloat | None = None
+    up_cap: PositiveFloat | None = None
+    out_gain: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """One of the two says where biases are."""
+        yield self.gate_cap is None or self.activation == "silu", "`gate_cap` bounds a factor of silu, and of no other"
         yield not (self.bias and self.out_bias), "`bias` has the last matrix's bias too: take `out_bias` out"
 
     def summary(self) -> str:
@@ -51,3 +57,5 @@ class Gated(Component):
         if self.inner_norm is not None:
             yield from self.inner_norm.records(at, "inner_norm", {"F": self.d_ff})
         yield from at.linear("down", stream.rows, {"F": self.d_ff}, {"D": d_model}, bias=self.bias or self.out_bias)
+        if self.out_gain:
+            yield at.weight("out_gain", {"one": 1})

@@ -43,6 +43,9 @@ class Router(Component):
 
     table: the token's own row of a table of so many, as large as the vocabulary, says which experts it goes to, and the
     scores only how much they weigh (hash routing, arXiv 2106.04426; DeepSeek-V4's first layers). It is a buffer.
+
+    shared_parts: the shared network is so many equal ones beside each other, which have scores too: those of the chosen
+    experts and of these weigh together (Inkling). gain: all weights are multiplied by one learned number.
     """
 
     bias: Flag = False
@@ -61,6 +64,8 @@ class Router(Component):
     skips: Whole = 0
     table: Size | None = None
     skip_gives: Literal["nothing", "input"] = "nothing"
+    shared_parts: Whole = 0
+    gain: Flag = False
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """No more groups are used than there are; one norm; choices that are no experts are told apart at the end."""
@@ -73,6 +78,9 @@ class Router(Component):
         plain = self.groups == 1 and self.weigh == "outputs"
         said = "`skips` go with one group of experts, and `weigh: outputs`"
         yield self.skips == 0 or plain, said, "take `skips` out, or what does not go with them"
+        plain = plain and self.skips == 0 and self.table is None and self.scores == "sigmoid" and self.normalize
+        said = "`shared_parts` go with one group of experts, sigmoids that are normalised, and `weigh: outputs`"
+        yield self.shared_parts == 0 or plain, said, "take `shared_parts` out, or what does not go with them"
         free = self.groups == 1 and self.skips == 0 and not self.correction
         said = "a `table` leaves nothing to choose: no `groups`, `skips` or `correction`"
         yield self.table is None or free, said, "take those out, or the `table`"
@@ -82,7 +90,8 @@ class Router(Component):
     def records(self, at: At, d_model: int, stream: Stream, *, experts: int, chosen: int) -> Iterator[Record]:
         """D -> E, and what stands before and behind it."""
         width, of_experts = {"D": d_model}, {"E": experts}
-        scores = of_experts if self.skips == 0 else {"choices": experts + self.skips}
+        more = self.skips + self.shared_parts
+        scores = of_experts if more == 0 else {"choices": experts + more}
         if self.norm is not None:
             yield from self.norm.records(at, "router_norm", width)
         if self.input_scale:
@@ -92,7 +101,10 @@ class Router(Component):
             width = {"W_router": self.network.width}
         yield from at.linear("router", stream.rows, width, scores, bias=self.bias)
         if self.correction:
-            yield at.weight("router_correction", scores, role=self.correction)
+            of_choices = of_experts if self.shared_parts else scores
+            yield at.weight("router_correction", of_choices, role=self.correction)
+        if self.gain:
+            yield at.weight("router_gain", {"one": 1})
         if self.expert_scale:
             yield at.weight("router_expert_scale", of_experts)
         if self.table is not None:
@@ -150,6 +162,12 @@ class Mixture(Component):
             self.latent_dim is not None or not self.latent_bias,
             "`latent_bias` belongs to a `latent_dim`",
             "write one, or take it out",
+        )
+        width = self.shared.d_ff if isinstance(self.shared, Gated) else 0
+        yield (
+            router.shared_parts == 0 or (width > 0 and width % max(router.shared_parts, 1) == 0),
+            f"`shared_parts` {router.shared_parts} of a `shared` network {width} wide",
+            "write a `shared` network, gated, of a multiple of that width",
         )
         reached = router.groups_per_token * (self.experts // router.groups)
         yield (

@@ -19,3 +19,19 @@ MODELS = {
         "SPARSE", "compressed_sparse_attention"
     ).replace("HEAVY", "heavily_compressed_attention"),
 }
+INKLING = """vocab_size=61 hidden_size=22 num_attention_heads=4 num_key_value_heads=2 head_dim=10 d_rel=5 rel_extent=6
+    swa_num_attention_heads=3 swa_num_key_value_heads=1 swa_head_dim=8 sliding_window_size=4 conv_kernel_size=3
+    rms_norm_eps=0.01 log_scaling_n_floor=5 log_scaling_alpha=0.5 moe_intermediate_size=11 n_routed_experts=5
+    num_experts_per_tok=2 route_scale=1.5 pad_token_id=null bos_token_id=1 eos_token_id=2 max_position_embeddings=17"""
+CLIPPED = """qk_l2_clip_threshold=3.0 rel_l2_clip_threshold=1.5 mlp_gate_softcap=2.0 mlp_up_softcap=1.5
+    final_logit_softcapping=5.0 unpadded_vocab_size=57 n_layers_per_attn_res_block=2"""
+MODELS |= {
+    "inkling": f"""{INKLING} model_type="inkling_text" architectures=["InklingForCausalLM"] num_hidden_layers=3
+        intermediate_size=17 n_shared_experts=2 layer_types=["hybrid_sliding","hybrid","hybrid_sliding"]
+        mlp_layer_types=["dense","sparse","sparse"] logits_mup_width_multiplier=2.0""",
+    "inkling2": f"""{INKLING} {CLIPPED} model_type="inkling2_text" architectures=["Inkling2ForCausalLM"]
+        num_hidden_layers=4 layer_types=["hybrid_sliding","hybrid","hybrid","hybrid_sliding"]""",
+    "inkling2_loop": f"""{INKLING} {CLIPPED} model_type="inkling2_loop_text" num_hidden_layers=5
+        architectures=["Inkling2LoopForCausalLM"] loop_layer_index_start=2 loop_layer_index_end=4 loop_num_passes=3
+        loop_gate_rank=7 layer_types=["hybrid_sliding","hybrid","hybrid_sliding","hybrid","hybrid_sliding"]""",
+}
