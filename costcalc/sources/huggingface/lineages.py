@@ -342,3 +342,4 @@ LINEAGES = {
     "zamba2": "zamba",
     "zaya": "zaya",
 }
+"""model_type -> the module, here, that reads it."""
