@@ -22,7 +22,8 @@ class Embedding(Component):
     the table's width (ALBERT, ELECTRA). scale: what looked-up rows are multiplied by (sqrt(d_model) in Gemma); it
     changes no count. token_types: rows of a table that tells the parts of a text apart (BERT, arXiv 1810.04805). norm:
     a norm of the sum of all these, at the bottom of each stack. affine: what enters the first layer is shifted and
-    scaled, channel by channel (ZAYA1). tables: further ones.
+    scaled, channel by channel (ZAYA1). tables: further ones. own_rows: tokens whose rows are held beside the table, so
+    that the head has none of theirs (the end of an image in T5Gemma-2).
     """
 
     width: Size | None = None
@@ -33,6 +34,7 @@ class Embedding(Component):
     norm: Norm | None = None
     affine: Flag = False
     tables: tuple[EmbeddingTable, ...] = ()
+    own_rows: Size | None = None
 
     def check(self, where: Where, d_model: int) -> None:
         """The rules of its tables, then its own."""
@@ -76,6 +78,8 @@ class Embedding(Component):
         """The table (vocab_size None: another stack's is looked up), the projection, and what is added to the rows."""
         if vocab_size is not None:
             yield at.weight("embedding", self.table_axes(d_model, vocab_size), table=True)
+            if self.own_rows is not None:
+                yield at.weight("embedding_rows", {"own_rows": self.own_rows, **self.width_axes(d_model)}, table=True)
         added = self.width_axes(d_model) if self.project == "after" else {"D": d_model}
         if self.project == "before":
             yield from self._projection(at, d_model, stream)

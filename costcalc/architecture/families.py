@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture.attention import Disentangled, OfText
+from costcalc.architecture.attention import Disentangled, GroupedQuery, OfText
 from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import ClassifierHead, VocabularyHead
@@ -52,7 +52,7 @@ FamilyRule = tuple[bool, str, Where, str]
 
 def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     """Who looks at whom, and what stands on an encoder."""
-    asks = {group.path.partition(".")[0] for group in arch.groups if group.block.cross_attention is not None}
+    asks = {group.path.partition(".")[0] for group in arch.groups if _looks_at_memory(group.block)}
     yield "encoder" not in asks, "`cross_attention` is for a decoder", ("encoder", "layers"), "take it out"
     yield (
         family_of(arch) != ENCODER_DECODER or "decoder" in asks,
@@ -113,6 +113,12 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     yield from _of_own_widths(arch)
 
 
+def _looks_at_memory(block: Block) -> bool:
+    """In an attention of its own, or in that over earlier tokens."""
+    merged = isinstance(block.attention, GroupedQuery) and block.attention.with_memory
+    return block.cross_attention is not None or merged
+
+
 def _of_own_widths(arch: Architecture) -> Iterator[FamilyRule]:
     """Only the encoder of a pair differs from the model; what it gives is as wide as those who look at it expect."""
     for name, stack in arch.stacks.items():
@@ -134,7 +140,7 @@ def _of_own_widths(arch: Architecture) -> Iterator[FamilyRule]:
         asks = group.block.cross_attention
         read = arch.d_model if asks is None or asks.memory_width is None else asks.memory_width
         yield (
-            asks is None or read == given,
+            not _looks_at_memory(group.block) or read == given,
             f"`cross_attention` reads {read:,} numbers of a token, and the encoder gives {given:,}",
             ("decoder", "layers"),
             f"write `memory_width: {given}` in it, or `output_projection: true` in the encoder",

@@ -26,10 +26,16 @@ def _in_chunks(tokens: int, chunk: int) -> int:
     return (tokens // chunk) * _triangle(chunk) + _triangle(tokens % chunk)
 
 
-def around(tokens: int, window: int) -> int:
-    """Pairs of `tokens` that see h = window // 2 places to either side: T + 2·(sum of T - d over d = 1 .. h)."""
+def around(tokens: int, window: int, *, uneven: bool = False) -> int:
+    """Pairs of `tokens` that see h = window // 2 places to either side: T + 2·(sum of T - d over d = 1 .. h).
+
+    uneven: an even window reaches h - 1 places back.
+    """
     reach: int = smaller(window // 2, tokens - 1)
-    return tokens * (2 * reach + 1) - reach * (reach + 1)
+    if not uneven:
+        return tokens * (2 * reach + 1) - reach * (reach + 1)
+    back: int = smaller((window - 1) // 2, tokens - 1)
+    return tokens * (back + reach + 1) - _triangle(back) - _triangle(reach)
 
 
 class Extent:
@@ -132,8 +138,8 @@ class Pairs(Extent):
       rectangle  T·(p + T); with a window T·(min(p, w-1) + T): a cache hands over at most w - 1 past keys.
     Not causal, the window reaches w // 2 places to either side (ModernBERT, arXiv 2412.13663): `around`.
 
-    chosen: each query meets so many of the keys, wherever they are: as many pairs as in a window of that length, but
-    kernels that mask the others are handed all of them.
+    uneven: of an even window one place less back than on. chosen: each query meets so many of the keys, wherever they
+    are: as many pairs as in a window of that length, but kernels that mask the others are handed all of them.
     """
 
     letters: ClassVar[str] = "B·P"
@@ -141,6 +147,7 @@ class Pairs(Extent):
     chunk: int | None = None
     causal: bool = True
     chosen: int | None = None
+    uneven: bool = False
 
     def of(self, workload: Workload) -> int:
         """B x P."""
@@ -151,7 +158,7 @@ class Pairs(Extent):
     def _seen(self, workload: Workload) -> int:
         if self.window is None:
             return self._handed(workload)
-        return around(workload.new_tokens, self.window)
+        return around(workload.new_tokens, self.window, uneven=self.uneven)
 
     def _handed(self, workload: Workload) -> int:
         past, new = workload.past_tokens, workload.new_tokens
@@ -228,11 +235,12 @@ class PagedMemory(Extent):
 class MemoryPairs(Extent):
     """(query, key) pairs among encoder tokens, B x M x M or what a window allows, in the pass that starts the request.
 
-    The window reaches w // 2 places to either side, as in `Pairs`.
+    The window reaches w // 2 places to either side, and uneven one place less back, as in `Pairs`.
     """
 
     letters: ClassVar[str] = "B·M·M"
     window: int | None = None
+    uneven: bool = False
 
     def of(self, workload: Workload) -> int:
         """B x M x M, or 0."""
@@ -240,7 +248,7 @@ class MemoryPairs(Extent):
         if self.window is None or workload.counting == "rectangle":
             pairs = memory * memory
         else:
-            pairs = around(memory, self.window)
+            pairs = around(memory, self.window, uneven=self.uneven)
         return workload.batch * pairs * (workload.past_tokens == 0)
 
 

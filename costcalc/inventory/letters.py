@@ -39,6 +39,7 @@ LETTERS = {
     "layers": "layers of the stack",
     "length": "rows of the position table",
     "rotated": "numbers that positions rotate",
+    "own_rows": "rows beside the vocabulary's table",
     "token_types": "token types",
     "rows_of_distances": "rows of a table, one for each distance between tokens",
     "distances": "distances between tokens, for each of which there is a row",

@@ -92,12 +92,17 @@ def _memory(fields: Fields, tokens: Array, request: Request, memory: Array | Non
     return memory.astype(FLOAT)
 
 
+def _looks_beside(layer: Fields) -> bool:
+    """Whether its attention over earlier tokens is one over an encoder's too."""
+    return bool(layer["attention"] and layer["attention"].get("with_memory"))
+
+
 def memory_width(fields: Fields) -> int | None:
     """Numbers of each token that a decoder's cross-attention looks at; None where it has none."""
-    layers = expanded(fields["decoder"]["layers"]) if fields["decoder"] else ()
+    layers = list(expanded(fields["decoder"]["layers"])) if fields["decoder"] else []
     asking = next((layer["cross_attention"] for layer in layers if layer["cross_attention"]), None)
     if asking is None:
-        return None
+        return fields["d_model"] if any(_looks_beside(layer) for layer in layers) else None
     width: int = asking["memory_width"] or fields["d_model"]
     return width
 

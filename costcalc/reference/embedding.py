@@ -21,6 +21,8 @@ def of_stack(fields: Fields, name: str) -> tuple[Fields, int]:
 def embedding_table(fields: Fields, at: Scope, rows: int) -> Table:
     """A vocabulary's table, (V, D), or (V, W) when it is factorised."""
     how, d_model = of_stack(fields, at.path)
+    if how["own_rows"]:
+        at.table("embedding_rows", how["own_rows"], how["width"] or d_model)  # no text here has such a token
     return at.table("embedding", rows, how["width"] or d_model)
 
 

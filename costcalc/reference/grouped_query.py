@@ -87,13 +87,15 @@ def grouped_query(
     width = x.shape[-1] if d_model is None else d_model
     here = sight.start + np.arange(x.shape[1])  # (T)
     turn = of_kind(TURNED, positions["kind"], "positions")
+    beside = None
     q = turn(positions, queries(fields, x, at, d_model=width), here)  # (B, N, T, H)
     if fields.get("entity_queries"):
         queries_of_entities(fields, x[:, :0], at, d_model=width)
     if fields["cache_of"] is not None:
         k, v = _of_another(fields, x, at, sight, d_model=width)  # (B, K, S, H), (B, K, S, v)
     else:
-        k, v = keys_and_values(fields, x, at, d_model=width)
+        k, v = keys_and_values(fields, _and_memory(fields, x, sight), at, d_model=width)  # (B, K, T or T + M, H)
+        k, v, beside = _kept_apart(fields, k, v, x.shape[1], at, sight)
         k = turn(positions, k, here)  # (B, K, T, H)
         v = turn(positions, v, here) if positions.get("values") else v  # (B, K, T, v)
         if sight.request is not None:
@@ -108,9 +110,29 @@ def grouped_query(
         mixed = mixed_of_chosen(q, k, v, at, chosen=chosen, scale=scale)  # (B, N, T, H)
         return _projected_back(fields, x, mixed, at, d_model=width)
     factors = {factor: fields[factor] for factor in ("scale", "softcap", "window", "chunk")}
-    sinks = _sinks(fields, at)
-    mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added, sinks=sinks, start=sight.start)
+    factors |= {"sinks": _sinks(fields, at), "uneven": bool(fields.get("uneven_window")), "beside": beside}
+    mixed = mixed_values(q, k, v, at, **factors, causal=sight.causal, added=added, start=sight.start)
     return _projected_back(fields, x, mixed, at, d_model=width)
+
+
+def _and_memory(fields: Fields, x: Array, sight: Sight) -> Array:
+    """The new tokens, and an encoder's behind them where both are looked at together. (B, T, D) -> (B, T + M, D)."""
+    if not fields.get("with_memory") or sight.memory is None:
+        return x
+    return np.concatenate([x, sight.memory], axis=1)
+
+
+def _kept_apart(
+    fields: Fields, k: Array, v: Array, tokens: int, at: Scope, sight: Sight
+) -> tuple[Array, Array, tuple[Array, Array] | None]:
+    """Keys and values of the new tokens, and those of an encoder's, which are made once: (B, K, M, H), (B, K, M, v)."""
+    if not fields.get("with_memory") or sight.request is None or sight.memory is None:
+        return k, v, None
+    of_memory = (
+        sight.request.once(at.named("k_memory"), k[:, :, tokens:]),
+        sight.request.once(at.named("v_memory"), v[:, :, tokens:]),
+    )
+    return k[:, :, :tokens], v[:, :, :tokens], of_memory
 
 
 def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
@@ -230,13 +252,16 @@ def mixed_values(
     added: OfDistances | None = None,
     sinks: Array | None = None,
     start: int | None = None,
+    uneven: bool = False,
+    beside: tuple[Array, Array] | None = None,
 ) -> Array:
     """The weighted mean of the values for each query, which meets only the keys it may see.
 
     q: (B, N, T, H); keys: (B, K, S, H); values: (B, K, S, v); result: (B, N, T, v). Causal, the queries are the last T
     of the S tokens, otherwise they are the first. Query head n reads key head n // G, with G = N / K. scale: None for
     1 / √H. sinks: (N), what takes weight from all keys of a head. start: the position of the first query, where that is
-    not S - T: of earlier tokens some may be gone.
+    not S - T: of earlier tokens some may be gone. uneven: as in `seen_from`. beside: (B, K, M, H) and (B, K, M, v),
+    keys and values that all queries meet as well.
     """
     batch, heads, tokens, head_dim = q.shape
     kv_heads, seen = keys.shape[1], keys.shape[2]
@@ -247,11 +272,17 @@ def mixed_values(
     mixed = np.empty((*groups.shape[:-1], values.shape[-1]), values.dtype)  # (B, K, G, T, v)
     for token in range(tokens):
         place = seen - tokens + token if causal else token  # among the S
-        sees = seen_from(place, seen, causal=causal, window=back_to(start + token, window=window, chunk=chunk))
-        scores = at.product("scores", groups[..., token, :], keys[:, :, sees].swapaxes(-1, -2))  # (B, K, G, s)
+        reach = back_to(start + token, window=window, chunk=chunk)
+        sees = seen_from(place, seen, causal=causal, window=reach, uneven=uneven)
+        met, weighed = keys[:, :, sees], values[:, :, sees]  # (B, K, s, H), (B, K, s, v)
+        if beside is not None:
+            met, weighed = (np.concatenate(both, axis=2) for both in zip((met, weighed), beside, strict=True))
+        scores = at.product("scores", groups[..., token, :], met.swapaxes(-1, -2))  # (B, K, G, s)
         more = None if added is None else added(np.arange(seen)[sees] - place).reshape(*groups.shape[1:3], -1)
+        if more is not None and beside is not None:
+            more = np.pad(more, ((0, 0), (0, 0), (0, beside[0].shape[2])))  # what stands nowhere gets nothing
         weights = attention_weights(scores, scale=scale, softcap=softcap, added=more, sinks=sinks)  # (B, K, G, s)
         at.tape.watch_rows(weights)
         weights = weights if sinks is None else weights[..., :-1]  # what went to the sink is of no value
-        mixed[..., token, :] = at.product("values", weights, values[:, :, sees])  # (B, K, G, s) x (B, K, s, v)
+        mixed[..., token, :] = at.product("values", weights, weighed)  # (B, K, G, s) x (B, K, s, v)
     return mixed.reshape(batch, heads, tokens, values.shape[-1])

@@ -41,17 +41,19 @@ def back_to(position: int, *, window: int | None, chunk: int | None) -> int | No
     return window if chunk is None else position % chunk + 1
 
 
-def seen_from(position: int, keys: int, *, causal: bool, window: int | None = None) -> slice:
+def seen_from(position: int, keys: int, *, causal: bool, window: int | None = None, uneven: bool = False) -> slice:
     """Which of `keys` positions a query at `position` sees.
 
     causal: itself and earlier ones, of which a window holds the latest, its own included (arXiv 2310.06825, section 2).
-    Otherwise all, of which a window holds its own and window // 2 to either side (ModernBERT, arXiv 2412.13663).
+    Otherwise all, of which a window holds its own and window // 2 to either side (ModernBERT, arXiv 2412.13663);
+    uneven, an even one holds one less of those before it, and so as many keys as it says (T5Gemma-2).
     """
     if window is None:
         return slice(0, position + 1 if causal else keys)
     if causal:
         return slice(max(position - window + 1, 0), position + 1)
-    return slice(max(position - window // 2, 0), min(position + window // 2 + 1, keys))
+    back = (window - 1) // 2 if uneven else window // 2
+    return slice(max(position - back, 0), min(position + window // 2 + 1, keys))
 
 
 def visible(

@@ -159,6 +159,44 @@ def test_an_encoder_wider_than_its_decoder():
     assert flops["decoder.layers.cross_attention.k"] == 2 * 3 * 2 * 7 * 13 * 5 * 7
 
 
+def test_an_attention_that_meets_the_encoders_tokens_too():
+    """Of K = 2, H = 5: keys and values of M = 7 tokens by the matrices of the T = 11, each 2·13·10 FLOPs a token;
+    of N = 6 heads 66 pairs of the decoder's own and 11·7 of both; 7 tokens are kept beside the 11. It has no weights
+    of its own.
+    """
+    layer = {"attention": {**ATTENTION, "with_memory": True}, "feed_forward": {"d_ff": 41}}
+    merged = built(PAIR, decoder={"layers": [{"repeat": 3, **layer}]})
+    assert sum(held(merged).values()) == 18_954 - 3 * (2 * 13 * 15 * 7 + 13)
+    work, step = Workload(1, 11, 0, 7), Workload(1, 1, 11, 7)
+    flops: dict[str, list[int]] = {}
+    for matmul in merged.inventory.matmuls:
+        flops.setdefault(matmul.path, []).append(matmul.flops(work))
+    assert flops["decoder.layers.attention.k"] == [2 * 3 * 11 * 13 * 10, 2 * 3 * 7 * 13 * 10]
+    assert flops["decoder.layers.attention.scores"] == [2 * 3 * 66 * 6 * 5, 2 * 3 * 77 * 6 * 5]
+    of_step = [m.flops(step) for m in merged.inventory.matmuls if m.path == "decoder.layers.attention.v"]
+    assert of_step == [2 * 3 * 13 * 10, 0]
+    cached = {c.path.rpartition(".")[2]: (c.kind, c.elements(work)) for c in merged.inventory.cached}
+    assert cached["k_cache"] == ("kv", 3 * 11 * 10)
+    assert cached["v_memory"] == ("cross", 3 * 7 * 10)
+
+
+@pytest.mark.parametrize(("window", "pairs"), [(1, 11), (2, 21), (3, 31), (4, 40), (21, 121), (20, 121)])
+def test_an_even_window_that_reaches_less_far_back(window, pairs):
+    """Of 11 tokens, w = 4: itself, two later ones (10 + 9) and one earlier one (10): 40; w = 20 reaches all."""
+    attention = {**ATTENTION, "window": window, "uneven_window": True}
+    model = built(ENCODER, encoder={"layers": [{"attention": attention}]})
+    seen = [sum(1 for key in range(11) if -((window - 1) // 2) <= key - query <= window // 2) for query in range(11)]
+    assert sum(seen) == pairs if window < 20 else sum(seen) <= pairs
+    scores = next(m for m in model.inventory.matmuls if m.role == "scores")
+    assert scores.flops(Workload(new_tokens=11)) == 2 * sum(seen) * 6 * 5
+
+
+def test_rows_beside_a_table():
+    """Two tokens of 13 numbers, held where the table is."""
+    assert sum(held(built(PAIR, embedding={"own_rows": 2})).values()) == 18_954 + 26
+    assert held(built(PAIR, embedding={"own_rows": 2}))["decoder.embedding_rows"] == 26
+
+
 def test_a_spare_table_is_held_and_never_multiplied():
     spare = built(PAIR, spare_table=True)
     assert sum(held(spare).values()) == 18_954 + 247

@@ -43,6 +43,14 @@ OF_GEMMA: Config = {
     "head_dim": 10,
     "sliding_window": 64,
 }
+OF_IMAGES: Config = {
+    "hidden_size": 8,
+    "intermediate_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "image_size": 32,
+    "patch_size": 8,
+}
 ASKING: Config = {"is_decoder": True, "add_cross_attention": True}
 SEAMLESS: Config = {
     **{"hidden_size" if key == "d_model" else key: value for key, value in BOTH.items()},
@@ -75,6 +83,10 @@ SMALL: dict[str, Config] = {
         "num_sparse_decoder_layers": 1,
         "relative_attention_num_buckets": 7,
     },
+    "t5gemma2": {
+        "encoder": {"text_config": OF_GEMMA, "vision_config": OF_IMAGES},
+        "decoder": {**OF_GEMMA, "num_hidden_layers": 2},
+    },
     "t5gemma": {"encoder": OF_GEMMA, "decoder": {**OF_GEMMA, "num_hidden_layers": 2}},
     "nllb-moe": {**BOTH, "encoder_layers": 4, "num_experts": 5, "encoder_sparse_step": 2, "decoder_sparse_step": 2},
     "fsmt": {
@@ -94,8 +106,21 @@ USUAL = {
     "switch_transformers": "SwitchTransformersForConditionalGeneration",
     "nllb-moe": "NllbMoeForConditionalGeneration",
     "t5gemma": "T5GemmaForConditionalGeneration",
+    "t5gemma2": "T5Gemma2ForConditionalGeneration",
 }
 SIDES: dict[str, Config] = {
+    "images-and-text": {
+        "text_config": {
+            **OF_GEMMA,
+            "num_hidden_layers": 8,
+            "num_attention_heads": 3,
+            "num_key_value_heads": 1,
+            "head_dim": 8,
+            "intermediate_size": 23,
+            "attention_bias": True,
+        },
+        "vision_config": OF_IMAGES,
+    },
     "bert": {"model_type": "bert", **OF_BERT},
     "wide": {"model_type": "bert", **OF_BERT, "hidden_size": 36, "num_attention_heads": 4},
     "roberta": {"model_type": "roberta", **OF_BERT, "pad_token_id": 1, "type_vocab_size": 1},
@@ -184,6 +209,14 @@ CASES |= {
     class=SwitchTransformersModel tie_word_embeddings=false; relative_attention_num_buckets=16 router_dtype="bfloat16";
     expert_capacity=128 router_jitter_noise=0.1 add_router_probs=true
     """,
+    "t5gemma2": """
+    decoder.num_hidden_layers=7; decoder.num_hidden_layers=1 decoder.num_key_value_heads=6; decoder.attention_bias=true;
+    decoder.intermediate_size=41 decoder.head_dim=14; decoder.final_logit_softcapping=30.0; decoder.sliding_window=96;
+    encoder=@images-and-text;
+    tie_word_embeddings=false; class=T5Gemma2Model; class=T5Gemma2Model tie_word_embeddings=false; vocab_size=61;
+    decoder.tie_word_embeddings=false; decoder.sliding_window_pattern=2;
+    decoder.layer_types=["full_attention","full_attention"]
+    """,
     "t5gemma": """
     decoder.num_hidden_layers=5 encoder.num_hidden_layers=1; encoder.hidden_size=60 encoder.intermediate_size=41;
     decoder.hidden_size=36 decoder.num_attention_heads=4; encoder.num_key_value_heads=6 decoder.num_key_value_heads=1;
@@ -212,6 +245,9 @@ REFUSED = {
     "seamless_m4t": "decoder_attention_heads=5; encoder_ffn_dim=null",
     "seamless_m4t_v2": "decoder_attention_heads=5; encoder_ffn_dim=null",
     "switch_transformers": "num_experts=0; num_layers=null",
+    "t5gemma2": """
+    decoder.hidden_size=48; decoder.vocab_size=53; is_encoder_decoder=false; decoder.num_attention_heads=5
+    """,
     "t5gemma": """
     class=T5GemmaEncoderModel; class=T5GemmaModel is_encoder_decoder=false; encoder.num_attention_heads=5;
     decoder.sliding_window=null

@@ -26,10 +26,17 @@ from record_pairs import held
 from torch.utils.flop_counter import FlopCounterMode
 from transformers.modeling_outputs import BaseModelOutput, MoEModelOutput
 from transformers.models.t5gemma.configuration_t5gemma import T5GemmaModuleConfig
+from transformers.models.t5gemma2.configuration_t5gemma2 import (
+    T5Gemma2DecoderConfig,
+    T5Gemma2EncoderConfig,
+    T5Gemma2TextConfig,
+)
 
 HERE = Path(__file__).resolve().parent
 UNMASKED = {"full_attention": None, "sliding_attention": None}
 """For classes that make masks of numbers, which the meta device does not have: they take ready ones."""
+OF_IMAGES = ("vision_tower", "multi_modal_projector")
+"""Parameters that are not counted."""
 LOOK_AT_NUMBERS = ("switch_transformers", "nllb-moe")
 """Types whose experts are chosen by numbers, which the meta device does not have: they are built, and small."""
 
@@ -73,9 +80,18 @@ class Passes:
         """A pass of an encoder-decoder over `memory` source and `new` target tokens."""
         if "encoder_outputs" not in given or self.named == "FSMTModel":  # which asks for a source that it has read
             given["input_ids"] = self.ones(batch, memory)
-        masks = dict.fromkeys(("attention_mask", "decoder_attention_mask"), UNMASKED) if "T5Gemma" in self.named else {}
+        masks = self.masks(new, memory, given.get("cache")) if "T5Gemma" in self.named else {}
         kept = {} if "Switch" in self.named else {"use_cache": True}  # which hands that to its encoder too, and stops
         return self.counted(decoder_input_ids=self.ones(batch, new), **kept, **masks, **given)
+
+    def masks(self, new: int, memory: int, cache: Any) -> dict[str, Any]:
+        """Masks that hide nothing; T5Gemma-2 joins those of both sides, which have to be there."""
+        if "T5Gemma2" not in self.named:
+            return dict.fromkeys(("attention_mask", "decoder_attention_mask"), UNMASKED)
+        past = 0 if cache is None else cache.get_seq_length()
+        handed = {"attention_mask": memory, "decoder_attention_mask": past + new}
+        made = {name: torch.zeros((1, 1, 1, keys), device=self.device) for name, keys in handed.items()}
+        return {name: dict.fromkeys(UNMASKED, mask) for name, mask in made.items()}
 
     def alone(self, new: int, cache: Any = None) -> tuple[int, Any]:
         """A pass of a single stack; an encoder takes no cache."""
@@ -88,7 +104,8 @@ def measure(config: Config) -> dict[str, int]:
     """All the numbers of one row."""
     passes = Passes(config)
     parameters, state = dict(passes.model.named_parameters()), passes.model.state_dict()
-    row = {"params": sum(p.numel() for p in parameters.values())}
+    counted = [p for name, p in parameters.items() if not any(part in name for part in OF_IMAGES)]
+    row = {"params": sum(p.numel() for p in counted)}
     row["buffers"] = sum(b.numel() for name, b in passes.model.named_buffers() if name in state)
     if passes.named.endswith("EncoderModel"):
         return row | {f"flops{tokens}": passes.alone(tokens)[0] for tokens in (16, 48)}
@@ -152,6 +169,8 @@ def write_defaults() -> None:
     for model_type in SMALL:
         _write(transformers.CONFIG_MAPPING[model_type], model_type)
     _write(T5GemmaModuleConfig, "t5_gemma_module")
+    for cls in (T5Gemma2TextConfig, T5Gemma2EncoderConfig, T5Gemma2DecoderConfig):
+        _write(cls, cls.model_type)
 
 
 def _write(cls: Any, model_type: str) -> None:

@@ -203,8 +203,25 @@ def pair_cases():
     yield "pair with windows", pair(layer={"attention": {**CORE, "window": 5}}, positions="rope")
     yield "pair with normed embeddings", pair(embedding={"norm": "rmsnorm", "token_types": 2, "width": 7})
     yield from wide_pair_cases()
+    yield from merged_cases()
     asks = [{"attention": CORE, "cross_attention": ASKED}, {"attention": CORE, "norms": "post"}]
     yield "pair that asks in one layer", {**pair(), "decoder": {"layers": asks}}
+
+
+def merged_cases():
+    """(name, written form) of decoders whose attention meets an encoder's tokens beside their own earlier ones."""
+    merged = {**CORE, "with_memory": True}
+    for window, positions in product((None, 5), ("rope", "none", "alibi", "relative")):
+        reads = {"attention": {**merged, "window": window}, "cross_attention": None}
+        own = {**CORE, "window": 4, "uneven_window": True} if window else CORE
+        written = pair(layer={"attention": own}, decoder=reads, positions=positions)
+        yield f"pair merged {window} {positions}", written
+    both = {"attention": {**merged, "bias": True, "sinks": True, "qk_norm": "per_head", "v_dim": 7}}
+    yield "pair merged, and asking", pair(decoder=both, share_embeddings=True, embedding={"own_rows": 2})
+    yield "merged, asking others", small(attention={"with_memory": True, "values_from_keys": True})
+    yield "pair with rows of their own", pair(embedding={"own_rows": 1, "width": 7}, tie_embeddings=True)
+    for window in (1, 2, 3, 4, 20, 21, 1008):
+        yield f"encoder uneven window {window}", encoder(attention={"window": window, "uneven_window": True})
 
 
 def wide_pair_cases():

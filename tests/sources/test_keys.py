@@ -46,7 +46,11 @@ POSITIONS += ["max_bias", "slope_scale", "span", "norm"]
         (("decoder", "layers", 0), {}, LAYER),
         (("decoder", "layers", 3, "pattern", 1, "pattern", 0), {}, LAYER),
         (("encoder",), {}, STACK),
-        (("embedding",), {}, ["width", "bias", "project", "scale", "token_types", "norm", "affine", "tables"]),
+        (
+            ("embedding",),
+            {},
+            ["width", "bias", "project", "scale", "token_types", "norm", "affine", "tables", "own_rows"],
+        ),
         (("head",), {}, OF_HEADS),
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
         (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, *OF_GATED]),

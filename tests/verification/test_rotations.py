@@ -29,6 +29,8 @@ ATTENTION = {
     "keeps_kv_weights": False,
     "key_bias": True,
     "memory_width": None,
+    "entity_queries": False,
+    "output_norm": None,
 }
 NORM = {"kind": "rmsnorm", "eps": 1e-6, "weight": True}
 ROPE = {"kind": "rope", "theta": 1e4, "rotary_dim": None, "frequencies": "rotated"}

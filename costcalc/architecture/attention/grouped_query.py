@@ -6,6 +6,7 @@ kv_heads = heads is multi-head, 1 is multi-query (arXiv 1911.02150), anything be
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
@@ -16,7 +17,7 @@ from costcalc.architecture.component import Component, Flag, Name, PositiveFloat
 from costcalc.architecture.feed_forward.activation import Activation
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.places import At, Stream
-from costcalc.inventory import Record, Weight
+from costcalc.inventory import CrossPairs, Extent, Memory, MemoryPairs, Pairs, Record, Weight
 from costcalc.units import several
 
 ENTITY_QUERIES = ("q_word_entity", "q_entity_word", "q_entity_entity")
@@ -32,7 +33,10 @@ class GroupedQuery(Component):
     forward pass needs them.
 
     key_bias: false where `bias` leaves k without one (Whisper). memory_width: numbers of each token that a
-    cross-attention looks at, where they are not d_model (T5Gemma).
+    cross-attention looks at, where they are not d_model (T5Gemma). with_memory: beside the keys of earlier tokens each
+    query meets those of all of an encoder's, in one softmax, made by the same matrices and not turned by positions
+    (T5Gemma-2, arXiv 2512.14856). uneven_window: in an encoder an even window reaches one place less back than on
+    (the same).
 
     chunk: in place of a window, each query sees the keys of its own chunk of so many tokens, up to itself (Llama-4).
     v_dim: numbers of a value head, where they are not head_dim (MiMo-V2). sinks: a learned number for each head takes
@@ -70,6 +74,8 @@ class GroupedQuery(Component):
     cache_of: Name | None = None
     keeps_kv_weights: Flag = False
     memory_width: Size | None = None
+    with_memory: Flag = False
+    uneven_window: Flag = False
     output_norm: Norm | None = None
     block_choice: BlockChoice | None = None
     entity_queries: Flag = False
@@ -102,6 +108,13 @@ class GroupedQuery(Component):
         is_gated = self.output_gate is not None or self.gate_activation == "sigmoid"
         yield is_gated, "`gate_activation` belongs to an `output_gate`"
         yield self.output_gate is not None or not self.gate_bias, "`gate_bias` belongs to an `output_gate`"
+        alone = (self.chunk, self.cache_of, self.block_choice, self.memory_width)
+        yield (
+            not self.with_memory or all(each is None for each in alone),
+            "`with_memory` goes without `chunk`, `cache_of`, `block_choice` and `memory_width`",
+            "take one of the two out",
+        )
+        yield self.window is not None or not self.uneven_window, "`uneven_window` is about a `window`", "write one"
         yield from self._rules_of_choice()
 
     def _rules_of_choice(self) -> Iterator[Rule]:
@@ -156,6 +169,7 @@ class GroupedQuery(Component):
         parts = [f"{several(self.heads, 'query head')} on {several(kv_heads, 'key/value head')} of {head_dim}{values}"]
         if self.window is not None:
             parts.append(f"window {self.window:,}")
+        parts += ["an encoder's tokens beside"] * self.with_memory
         if self.chunk is not None:
             parts.append(f"chunks of {self.chunk:,}")
         parts += ["sinks"] * self.sinks + ["values are the keys"] * self.values_from_keys
@@ -212,16 +226,31 @@ class GroupedQuery(Component):
             yield at.weight("sinks", {"N": self.heads})
         if self.block_choice is not None:
             yield from self.block_choice.records(at.under("block_choice"), read, stream)
-        pairs = stream.pairs(self.window, self.chunk) if self.block_choice is None else self.block_choice.pairs()
+        pairs = self._pairs(stream) if self.block_choice is None else self.block_choice.pairs()
         yield at.core("scores", {pairs.letters: pairs, **queries})
         yield at.core("values", {pairs.letters: pairs, **mixed})
+        if self.with_memory:
+            yield from self._of_memory(at, queries, mixed)
         if stream.held is not None and self.cache_of is None:
             held = stream.held(self.window, self.chunk)
             for name, size in (("k_cache", {"H": head_dim}), ("v_cache", of_value)):
                 yield at.cached(name, {held.letters: held, "K": kv_heads, **size}, kind=stream.cache)
+        if self.with_memory:
+            for name, size in (("k_memory", {"H": head_dim}), ("v_memory", of_value)):
+                yield at.cached(name, {Memory.letters: Memory(), "K": kv_heads, **size}, kind="cross")
         if self.output_norm is not None:
             yield from self.output_norm.records(at, "output_norm", mixed)
         yield from at.linear("output", stream.rows, mixed, width, bias=self.out_bias)
+
+    def _pairs(self, stream: Stream) -> Extent:
+        pairs = stream.pairs(self.window, self.chunk)
+        return replace(pairs, uneven=True) if self.uneven_window and isinstance(pairs, Pairs | MemoryPairs) else pairs
+
+    def _of_memory(self, at: At, queries: dict[str, int], mixed: dict[str, int]) -> Iterator[Record]:
+        """The same over an encoder's tokens, all of which each query sees."""
+        pairs = CrossPairs()
+        yield at.core("scores", {pairs.letters: pairs, **queries})
+        yield at.core("values", {pairs.letters: pairs, **mixed})
 
     @property
     def _borrows(self) -> bool:
@@ -243,5 +272,8 @@ class GroupedQuery(Component):
             bias = self.bias and (self.key_bias or name != "k")
             records = at.linear(name, stream.key_rows, read, {"K": kv_heads, **size}, bias=bias)
             yield from records if self.cache_of is None else [r for r in records if isinstance(r, Weight)]
+            if self.with_memory:
+                once = Memory(once=True)
+                yield at.product(name, {once.letters: once, **read, "K": kv_heads, **size})
         if self.v_norm is not None and not self._borrows:
             yield from self.v_norm.records(at, "v_norm", of_value)

@@ -315,6 +315,7 @@ LINEAGES = {
     "switch_transformers": "switch",
     "t5": "t5",
     "t5gemma": "t5gemma",
+    "t5gemma2": "t5gemma2",
     "tapas": "bert_tables",
     "trocr": "whisper",
     "ultrabert": "llama_encoders",
