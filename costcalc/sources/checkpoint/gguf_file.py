@@ -22,7 +22,7 @@ OLDER = (b"ggml", b"ggmf", b"ggjt", b"ggla", b"lmgg", b"fmgg", b"tjgg", b"algg")
 VERSIONS = (2, 3)
 MOST_KEYS = 65_536
 MOST_TENSORS = 200_000
-MOST_TEXTS = 3_000_000
+MOST_TEXTS = 2_000_000
 """Of all arrays: the largest vocabularies have 256,000 tokens, and as many merges again."""
 LONGEST_KEY = 65_535
 LONGEST_KEPT = 1_024

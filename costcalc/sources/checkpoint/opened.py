@@ -16,7 +16,10 @@ POINTER = b"version https://git-lfs"
 PAGES = (b"<!doctype", b"<html", b"<?xml")
 LONGEST_NAME = 1_024
 """Characters of a tensor's name; the longest of published ones have about a hundred."""
-MOST_TENSORS = 1_000_000
+MOST_TENSORS = 200_000
+"""Of one file; an index may have more."""
+MOST_PLACED = 500_000
+"""Tensors of an index; DeepSeek-V3's has 92,000."""
 MOST_DIMENSIONS = 8
 LARGEST_SIZE = 2**62
 INSTALL = "pip install 'costcalc[checkpoints]'"
@@ -68,10 +71,7 @@ def bounded_json(raw: bytes, path: Path) -> dict[str, Any]:
     def constant(name: str) -> Any:
         raise refusal(path, f"{name} in the header is not a number")
 
-    # Each bracket of a real header belongs to a tensor of some fifty characters; more of them are no header, and would
-    # take many times their own size in memory.
-    if raw.count(b"[") + raw.count(b"{") > len(raw) // 8 + 1_024:
-        raise refusal(path, "the header is nested too deeply, or made of brackets")
+    _refuse_bombs(raw, path)
     try:
         data = json.loads(raw.decode("utf-8"), object_pairs_hook=unique, parse_constant=constant)
     except UnicodeDecodeError as error:
@@ -85,6 +85,22 @@ def bounded_json(raw: bytes, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise refusal(path, f"the header is {shown(data)}, not an object of tensors")
     return data
+
+
+def _refuse_bombs(raw: bytes, path: Path) -> None:
+    """Refuse what would take many times its own size in memory: a tensor's entry has some fifty characters at least, of
+    which few are brackets and commas, and four keys.
+    """
+    if raw.count(b"[") + raw.count(b"{") > len(raw) // 8 + 1_024:
+        raise refusal(path, "the header is nested too deeply, or made of brackets")
+    if raw.count(b",") > len(raw) // 5 + 1_024:
+        raise refusal(path, "the header is made of commas")
+    tensors = raw.count(b'"data_offsets"')
+    if tensors > MOST_TENSORS:
+        raise refusal(path, f"{tensors:,} tensors; at most {MOST_TENSORS:,} are read")
+    keys = raw.count(b'":') - raw.count(b'\\":')
+    if keys > 4 * tensors + MOST_PLACED:
+        raise refusal(path, f"{keys:,} keys; {MOST_PLACED:,} are more than any model needs")
 
 
 def checked_name(name: object, path: Path) -> str:

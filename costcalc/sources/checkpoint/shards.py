@@ -8,7 +8,7 @@ from pathlib import Path
 from costcalc.errors import shown
 from costcalc.inventory.stored import Stored
 from costcalc.sources.checkpoint.opened import (
-    MOST_TENSORS,
+    MOST_PLACED,
     bounded_json,
     checked_name,
     is_size,
@@ -20,7 +20,7 @@ from costcalc.sources.checkpoint.safetensors_file import read_safetensors
 from costcalc.sources.files import is_file
 
 MOST_INDEX_BYTES = 64 * 2**20
-MOST_FILES = 100_000
+MOST_FILES = 10_000
 MOST_NAMED = 3
 COUNTED = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suffix>\.(?:safetensors|gguf))", re.ASCII)
 
@@ -34,7 +34,7 @@ def read_index(path: Path) -> tuple[tuple[Stored, ...], tuple[str, ...]]:
     refuse_others(path, raw[:64])
     index = bounded_json(raw, path)
     places = index.get("weight_map")
-    if not isinstance(places, dict) or not places or len(places) > MOST_TENSORS:
+    if not isinstance(places, dict) or not places or len(places) > MOST_PLACED:
         raise refusal(path, "no `weight_map`, an object that says which file each tensor is in", "give the index")
     shards: dict[str, set[str]] = {}
     for name, where in places.items():
@@ -77,7 +77,8 @@ def _size_note(index: dict[str, object], held: int) -> tuple[str, ...]:
 def refuse_missing(path: Path, wanted: list[Path]) -> None:
     """Refuse if files of a set are not there, naming the first of them."""
     if len(wanted) > MOST_FILES:
-        raise refusal(path, f"a set of {len(wanted):,} files; at most {MOST_FILES:,} are read")
+        hint = "no model is published in so many; check the index, or the name"
+        raise refusal(path, f"a set of {len(wanted):,} files; at most {MOST_FILES:,} are read", hint)
     missing = sorted(each.name for each in wanted if not is_file(str(each)))
     if missing:
         more = f" and {len(missing) - MOST_NAMED:,} more" if len(missing) > MOST_NAMED else ""
