@@ -27,6 +27,7 @@ from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
 from costcalc.inventory.sparse import (
     BlocksAndMore,
     BlockSparsePairs,
+    ChosenBlocks,
     FirstRows,
     LandmarkPairs,
     LocalPairs,
@@ -44,6 +45,7 @@ __all__ = [
     "BlockSparsePairs",
     "BlocksAndMore",
     "Cached",
+    "ChosenBlocks",
     "ChunkPairs",
     "Context",
     "Convolved",

@@ -251,3 +251,23 @@ class LandmarkPairs(_Pairs):
     def handed(self, tokens: Any) -> Any:
         """The same."""
         return self.seen(tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenBlocks(_Pairs):
+    """Of n^2 pairs of blocks of b tokens `blocks` in full, the last block filled up; with_means: and n^2 of means."""
+
+    block: int
+    blocks: int
+    with_means: bool = True
+
+    def seen(self, tokens: Any) -> Any:
+        """min(K, n^2)·b^2, and n^2."""
+        count = ceil_quotient(tokens, self.block)
+        means = count * count
+        chosen = smaller(means, self.blocks) * self.block**2
+        return chosen + means if self.with_means else chosen
+
+    def handed(self, tokens: Any) -> Any:
+        """The same."""
+        return self.seen(tokens)

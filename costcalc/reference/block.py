@@ -25,6 +25,7 @@ from costcalc.reference.kinds import of_kind
 from costcalc.reference.latent import latent
 from costcalc.reference.mixers import mixer
 from costcalc.reference.mixture_of_heads import mixture_of_heads
+from costcalc.reference.multi_resolution import multi_resolution
 from costcalc.reference.norm_gate import gated_norm
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import ON_SCORES
@@ -57,6 +58,7 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "disentangled": disentangled,
     "landmarks": landmarks,
     "collisions": collisions,
+    "multi_resolution": multi_resolution,
 }
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 

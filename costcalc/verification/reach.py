@@ -8,6 +8,8 @@ from costcalc.reference.stack import expanded
 UNSEEN = ((2, 1e-6), (8, 0.3), (12, 0.6))
 """How far scores of one head spread at most -> how often the weight of a token is lost behind float32's digits."""
 CERTAIN = 1e-6
+UNNORMED = ("collisions", "multi_resolution")
+"""Kinds of attention that have no rows of weights that sum to 1."""
 ANYWHERE = 10**9
 """Further than any text is long."""
 
@@ -17,7 +19,7 @@ def has_rows(fields: Fields) -> bool:
     stacks = [fields[name] for name in ("encoder", "decoder") if fields[name] is not None]
     layers = [layer for stack in stacks for layer in expanded(stack["layers"])]
     found = [layer[key] for layer in layers for key in ("attention", "cross_attention") if layer[key] is not None]
-    return any(each["kind"] != "collisions" for each in found) or not found
+    return any(each["kind"] not in UNNORMED for each in found) or not found
 
 
 def reach(stack: Fields) -> int | None:
@@ -26,7 +28,7 @@ def reach(stack: Fields) -> int | None:
     if any(layer.get("mixer") or layer.get("mixer_beside") for layer in layers):
         return None  # a mixer of an encoder mixes all of the text
     attentions = [layer["attention"] for layer in layers if layer["attention"] is not None]
-    if any(each.get("landmarks") for each in attentions):
+    if any(each.get("landmarks") or each.get("kind") == "multi_resolution" for each in attentions):
         return ANYWHERE  # by means of segments
     if any(each.get("first") or each.get("summed") or each.get("kind") == "global_local" for each in attentions):
         return ANYWHERE  # by some that all others see, perhaps one layer further on

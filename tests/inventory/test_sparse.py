@@ -7,6 +7,7 @@ from costcalc.expression import Expression, symbols
 from costcalc.inventory import (
     BlocksAndMore,
     BlockSparsePairs,
+    ChosenBlocks,
     FirstRows,
     FirstTokens,
     LandmarkPairs,
@@ -108,6 +109,13 @@ def test_blocks_and_rows_beside_them(block, staggered):
             assert pairs_of(StaggeredRows(text, block), tokens) == tokens + 3
 
 
+def test_chosen_blocks():
+    """11 tokens are 3 blocks of 4: 5 of 9 pairs in full, 5·16, and 9 of means; of 4 tokens there is one."""
+    assert pairs_of(ChosenBlocks(Text(), 4, 5), 11) == 89
+    assert pairs_of(ChosenBlocks(Text(), 4, 5, False), 11) == 80
+    assert pairs_of(ChosenBlocks(Text(), 4, 5), 3) == 17
+
+
 def test_landmarks():
     """Of 11 tokens and 3 landmarks: 33 pairs either way, and 9 of landmarks."""
     assert pairs_of(LandmarkPairs(Text(), 3), 11) == 75
@@ -146,6 +154,8 @@ EXTENTS = [
     FirstRows(TEXT, 3),
     LandmarkPairs(TEXT, 3),
     LandmarkPairs(TEXT, 3, True),
+    ChosenBlocks(TEXT, 4, 5),
+    ChosenBlocks(TEXT, 4, 5, False),
 ]
 
 

@@ -30,6 +30,7 @@ TYPES: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "pegasus_x": (("PegasusXForConditionalGeneration", "PegasusXModel"), (16, 48)),
     "nystromformer": (("NystromformerForMaskedLM", "NystromformerModel"), (16, 48)),
     "yoso": (("YosoForMaskedLM", "YosoModel"), (16, 48)),
+    "mra": (("MraForMaskedLM", "MraModel"), ()),
 }
 """Type -> its classes, the usual one first, and the lengths of the passes of small models."""
 PAIR: Config = {
@@ -44,6 +45,7 @@ PAIR: Config = {
 }
 SMALL: dict[str, Config] = {
     "nystromformer": {**ENCODER, "conv_kernel_size": 5},
+    "mra": ENCODER,
     "yoso": {**ENCODER, "conv_window": None},
     "longformer": {**ENCODER, "attention_window": 8},
     "led": {
@@ -127,6 +129,12 @@ CASES |= {
     class="YosoForSequenceClassification" num_labels=5; class="YosoForTokenClassification" num_labels=3
     """,
 }
+CASES["mra"] = """
+    num_hidden_layers=1; num_hidden_layers=3 vocab_size=53; tie_word_embeddings=false; class="MraModel"; hidden_size=42;
+    approx_mode="sparse" block_per_row=1; type_vocab_size=3 hidden_act="relu"; class="MraForQuestionAnswering";
+    initial_prior_first_n_blocks=1 initial_prior_diagonal_n_blocks=2; class="MraForTokenClassification";
+    class="MraForSequenceClassification" num_labels=5
+"""
 for _type, _stem in (("fnet", "FNet"), ("longformer", "Longformer"), ("big_bird", "BigBird")):
     _more = [f'class="{_stem}ForSequenceClassification" num_labels=5', f'class="{_stem}ForTokenClassification"']
     CASES[_type] += "; " + "; ".join(_more + ['class="FNetForQuestionAnswering"'] * (_type == "fnet"))
@@ -134,6 +142,7 @@ for _type, _stem in (("fnet", "FNet"), ("longformer", "Longformer"), ("big_bird"
 REFUSED = {
     "nystromformer": """hidden_size=37; hidden_act="geluu"; conv_kernel_size=4; num_landmarks=null;
     conv_kernel_size=null""",
+    "mra": """hidden_size=37; hidden_act="geluu" """,
     "yoso": """hidden_size=37; hidden_act="geluu"; conv_window=4""",
     "longformer": """attention_window=7; attention_window=0; attention_window=[8]; hidden_size=37; hidden_act="geluu";
     attention_window=[4,6]; attention_window=null""",

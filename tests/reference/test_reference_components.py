@@ -776,6 +776,10 @@ def whole_texts():
     yield "colliding without biases", {"kind": "collisions", **WHOLE, "bias": False, "out_bias": False, "bits": 3}, {}
     for landmarks, taps in ((None, None), (None, 5), (2, 3), (11, None), (17, 1)):
         yield f"landmarks {landmarks} {taps}", {"kind": "landmarks", **WHOLE, "landmarks": landmarks, "taps": taps}, {}
+    for block, blocks, coarse in ((3, 5, True), (3, 5, False), (4, 100, True), (1, 7, True), (32, 1, False)):
+        some = {"kind": "multi_resolution", **WHOLE, "block": block, "blocks": blocks, "coarse": coarse}
+        yield f"two resolutions {block} {blocks} {coarse}", some, {}
+    yield "two resolutions, scaled", {**some, "scale": 0.3, "bias": False, "out_bias": False}, {}
     plain = {"kind": "landmarks", **WHOLE, "landmarks": 3, "steps": 2, "scale": 0.3}
     yield "landmarks without biases", {**plain, "bias": False, "out_bias": False}, {}
     scaled = {"kind": "sliding", **WHOLE, "window": 4, "scale": 0.3}
@@ -1227,6 +1231,7 @@ ALL = {
     "Compressed": ("entries of 5 True True", r"decoder\.layers\.\d\.attention\..*", True),
     "Landmarks": ("landmarks 2 3", r"encoder\.layers\.\d\.attention\..*", True),
     "Collisions": ("colliding", r"encoder\.layers\.\d\.attention\..*", True),
+    "MultiResolution": ("two resolutions 3 5 True", r"encoder\.layers\.\d\.attention\..*", True),
     "Sliding": ("sliding 3 5", r"encoder\.layers\.\d\.attention\..*", True),
     "BlockSparse": ("blocks 2 0", r"encoder\.layers\.\d\.attention\..*", True),
     "Local": ("sums rms", r"encoder\.layers\.\d\.attention\..*", True),

@@ -32,6 +32,7 @@ OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
 OF_TEXTS = ["sliding", "block_sparse", "local", "global_local", "landmarks", "collisions"]
+OF_TEXTS += ["multi_resolution"]
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
 POSITIONS += ["of_sums"]
 POSITIONS[6:6] = ["frequencies", "width", "values"]

@@ -436,6 +436,7 @@ def test_another_kind_of_cache_is_found(family, runs, kind, other):
         {"kind": "landmarks", "landmarks": 3},
         {"kind": "landmarks", "taps": 3},
         {"kind": "collisions", "taps": 3},
+        {"kind": "multi_resolution", "block": 4, "blocks": 3},
     ],
 )
 @pytest.mark.parametrize("repeat", [1, 3])

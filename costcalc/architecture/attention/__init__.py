@@ -17,10 +17,11 @@ from costcalc.architecture.attention.landmarks import Landmarks
 from costcalc.architecture.attention.latent import Latent
 from costcalc.architecture.attention.local import Local
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
+from costcalc.architecture.attention.multi_resolution import MultiResolution
 from costcalc.architecture.attention.profiled import Profiled
 from costcalc.architecture.attention.sliding import Sliding
 
-OfText = Sliding | BlockSparse | Local | GlobalLocal | Landmarks | Collisions
+OfText = Sliding | BlockSparse | Local | GlobalLocal | Landmarks | Collisions | MultiResolution
 """Those that need the whole text at once."""
 Attention = Annotated[
     GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText | Disentangled | Profiled,
@@ -42,6 +43,7 @@ __all__ = [
     "Latent",
     "Local",
     "MixtureOfHeads",
+    "MultiResolution",
     "OfText",
     "Profiled",
     "Sliding",

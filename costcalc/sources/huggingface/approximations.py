@@ -1,4 +1,6 @@
-"""NystromformerForMaskedLM (arXiv 2102.03902) and YosoForMaskedLM (arXiv 2111.09714): BERT with other attentions.
+"""NystromformerForMaskedLM (arXiv 2102.03902), YosoForMaskedLM (2111.09714) and MraForMaskedLM (2207.10284).
+
+They are BERT with other attentions.
 
 The first two rows of their position tables are of no position.
 """
@@ -21,6 +23,9 @@ from costcalc.sources.huggingface.encoder import (
 from costcalc.sources.huggingface.task_heads import dense_first
 
 NAMES = {"nystromformer": names("Nystromformer", causal=None), "yoso": names("Yoso", causal=None)}
+NAMES["mra"] = names("Mra", causal=None)
+MRA_BLOCK = 32
+"""Of the class's kernels, whatever the config says."""
 UNUSED = 2
 
 
@@ -43,6 +48,19 @@ def read_yoso(config: Config) -> Written:
     attention = {**multi_head(config), "kind": "collisions", "bits": config.size("hash_code_len")}
     taps = None if config["conv_window"] is None else _odd(config, "conv_window")
     return _read(config, {**attention, "taps": taps}, None)
+
+
+def read_mra(config: Config) -> Written:
+    """Of the longest text `block_per_row` blocks are in full for each block; "sparse" leaves the others out."""
+    config.expect("approx_mode", "full", "sparse")
+    config.note("initial_prior_first_n_blocks", "initial_prior_diagonal_n_blocks")  # which are chosen, not how many
+    rows = config.size("max_position_embeddings") // MRA_BLOCK
+    if rows < 1:
+        what = f"`max_position_embeddings` {config['max_position_embeddings']} is less than a block of {MRA_BLOCK}"
+        raise config.refusal(what, 'write "max_position_embeddings": 512', "max_position_embeddings")
+    chosen = min(rows * config.size("block_per_row"), rows**2)
+    attention = {**multi_head(config), "kind": "multi_resolution", "block": MRA_BLOCK, "blocks": chosen}
+    return _read(config, {**attention, "coarse": config["approx_mode"] == "full"}, None)
 
 
 def _odd(config: Config, key: str) -> int:
@@ -70,5 +88,5 @@ def _read(config: Config, attention: Written, only: int | None) -> Written:
     )
 
 
-READERS = {"nystromformer": read_nystromformer, "yoso": read_yoso}
+READERS = {"nystromformer": read_nystromformer, "yoso": read_yoso, "mra": read_mra}
 CLASSES = {model_type: tuple(named.values()) for model_type, named in NAMES.items()}

@@ -225,6 +225,7 @@ LINEAGES = {
     "moss_transcribe_diarize": "nested",
     "mpnet": "mpnet",
     "mpt": "mpt",
+    "mra": "approximations",
     "mt5": "t5",
     "multi_modality": "nested",
     "musicflamingo": "nested",

@@ -3,7 +3,15 @@
 import pytest
 
 from costcalc import CostcalcError, load
-from costcalc.architecture.attention import BlockSparse, Collisions, GlobalLocal, Landmarks, Local, Sliding
+from costcalc.architecture.attention import (
+    BlockSparse,
+    Collisions,
+    GlobalLocal,
+    Landmarks,
+    Local,
+    MultiResolution,
+    Sliding,
+)
 from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.places import ENCODER, At
 from costcalc.inventory import Matmul, Weight, Workload
@@ -80,6 +88,16 @@ def test_landmarks_and_their_inverse():
     assert (products["inverse"], products["by_inverse"]) == (3 * 24 * 8, 11 * 3 * 4)
     assert products["conv"] == 11 * 15 * 3
     assert told(Landmarks(**HEADS), new_tokens=11)[1]["scores"] == 121 * 15
+
+
+def test_two_resolutions():
+    """11 tokens are 3 blocks of 4: 9 pairs of means, and 5 of blocks in full."""
+    parameters, products = told(MultiResolution(**HEADS, block=4, blocks=5), new_tokens=11)
+    assert parameters == {**PLAIN, **BIASES}
+    assert (products["scores"], products["values"]) == (89 * 15, 89 * 15)
+    sparse = MultiResolution(**HEADS, block=4, blocks=5, coarse=False)
+    assert told(sparse, new_tokens=11)[1]["values"] == 80 * 15
+    assert sparse.summary(13) == "3 heads of 5, 5 pairs of blocks of 4, no others"
 
 
 def test_collisions_are_of_all_pairs():
