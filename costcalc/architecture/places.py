@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from costcalc.inventory import (
     Asking,
@@ -153,10 +154,23 @@ class At:
         return Unstated(self.path, of, why)
 
     def linear(
-        self, name: str, rows: Extent, inputs: Mapping[str, int], outputs: Mapping[str, int], *, bias: bool
+        self,
+        name: str,
+        rows: Extent,
+        inputs: Mapping[str, int],
+        outputs: Mapping[str, int],
+        *,
+        bias: bool,
+        groups: int | None = None,
     ) -> tuple[Record, ...]:
-        """Rows x inputs -> rows x outputs: the weight, its matmul, and a bias the size of the outputs if it has one."""
+        """Rows x inputs -> rows x outputs: the weight, its matmul, and a bias the size of the outputs if it has one.
+
+        groups: in so many equal parts, each of which makes its part of the outputs of its part of the inputs.
+        """
         path, axes = f"{self.path}.{name}", {**inputs, **outputs}
+        if groups is not None:
+            blocks = prod(inputs.values()) // groups, prod(outputs.values()) // groups
+            axes = {"groups": groups, "block_in": blocks[0], "block_out": blocks[1]}
         weight = self._held(path, axes)
         matmul = Matmul(path, {rows.letters: rows, **axes}, self.times, path)
         return (weight, matmul, self._held(f"{path}_bias", outputs)) if bias else (weight, matmul)

@@ -23,6 +23,7 @@ LETTERS = {
     "rows": "rows of a further table",
     "W_own": "numbers that each layer has of its own for each token",
     "N": "query heads",
+    "N_out": "query heads, of what comes out",
     "K": "key/value heads",
     "H": "head size",
     "H_v": "size of a value head",

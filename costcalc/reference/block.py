@@ -23,6 +23,7 @@ from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.latent import latent
+from costcalc.reference.mixed_convolution import mixed_convolution
 from costcalc.reference.mixers import mixer
 from costcalc.reference.mixture_of_heads import mixture_of_heads
 from costcalc.reference.multi_resolution import multi_resolution
@@ -59,6 +60,7 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "landmarks": landmarks,
     "collisions": collisions,
     "multi_resolution": multi_resolution,
+    "mixed_convolution": mixed_convolution,
 }
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 

@@ -158,7 +158,8 @@ def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) ->
 def queries(fields: Fields, x: Array, at: Scope, *, d_model: int) -> Array:
     """(B, T, D) -> (B, N, T, H)."""
     width = fields["heads"] * _head_dim(fields, d_model)
-    return _normed(fields, at.linear("q", x, width, bias=fields["bias"]), at, "q", fields["heads"])
+    made = at.linear("q", x, width, bias=fields["bias"], groups=groups_of(fields, "q"))  # (B, T, D) x (D, N·H)
+    return _normed(fields, made, at, "q", fields["heads"])
 
 
 def queries_of_entities(fields: Fields, x: Array, at: Scope, *, d_model: int) -> None:
@@ -170,6 +171,11 @@ def queries_of_entities(fields: Fields, x: Array, at: Scope, *, d_model: int) ->
         at.linear(name, x, fields["heads"] * _head_dim(fields, d_model), bias=fields["bias"])  # (B, 0, D) x (D, N·H)
 
 
+def groups_of(fields: Fields, name: str) -> int | None:
+    """In how many groups a projection is split (SqueezeBERT, arXiv 2006.11316); None where it is not."""
+    return fields["groups"][name] if fields.get("groups") else None
+
+
 def keys_and_values(fields: Fields, x: Array, at: Scope, *, d_model: int) -> tuple[Array, Array]:
     """(B, S, D) -> (B, K, S, H) and (B, K, S, v), with v = H unless values have a size of their own (MiMo-V2).
 
@@ -177,10 +183,11 @@ def keys_and_values(fields: Fields, x: Array, at: Scope, *, d_model: int) -> tup
     """
     kv_heads = fields["kv_heads"] or fields["heads"]
     bias = fields["bias"] and fields["key_bias"]
-    made = at.linear("k", x, kv_heads * _head_dim(fields, d_model), bias=bias)  # (B, S, D) x (D, K·H)
+    of_keys, of_values = kv_heads * _head_dim(fields, d_model), kv_heads * _value_dim(fields, d_model)
+    made = at.linear("k", x, of_keys, bias=bias, groups=groups_of(fields, "k"))  # (B, S, D) x (D, K·H)
     k, v = _normed(fields, made, at, "k", kv_heads), made  # (B, K, S, H), (B, S, K·H)
     if not fields["values_from_keys"]:
-        v = at.linear("v", x, kv_heads * _value_dim(fields, d_model), bias=fields["bias"])  # (B, S, D) x (D, K·v)
+        v = at.linear("v", x, of_values, bias=fields["bias"], groups=groups_of(fields, "v"))  # (B, S, D) x (D, K·v)
     v = split_heads(v, kv_heads)  # (B, K, S, v)
     return k, v if fields["v_norm"] is None else norm(fields["v_norm"], v, at, "v_norm")
 
@@ -214,7 +221,8 @@ def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope, *, d_mode
     joined = join_heads(mixed)  # (B, T, N·v)
     if fields["output_norm"] is not None:
         joined = norm(fields["output_norm"], joined, at, "output_norm")  # SubLN, arXiv 2210.06423, section 3
-    return at.linear("output", joined, d_model, bias=fields["out_bias"])  # (B, T, N·v) x (N·v, D)
+    groups = groups_of(fields, "output")
+    return at.linear("output", joined, d_model, bias=fields["out_bias"], groups=groups)  # (B, T, N·v) x (N·v, D)
 
 
 def _sinks(fields: Fields, at: Scope) -> Array | None:

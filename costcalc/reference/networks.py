@@ -17,8 +17,10 @@ from costcalc.reference.tape import Scope
 
 def dense(fields: Fields, x: Array, at: Scope) -> Array:
     """activation(x W_up + b) W_down + b (arXiv 1706.03762, equation 2). x: (B, T, D) -> (B, T, D)."""
-    hidden = activated(fields["activation"], at.linear("up", x, fields["d_ff"], bias=fields["bias"]), at)  # (B, T, F)
-    return at.linear("down", hidden, x.shape[-1], bias=fields["bias"])  # (B, T, F) x (F, D)
+    made = at.linear("up", x, fields["d_ff"], bias=fields["bias"], groups=fields.get("up_groups"))  # (B, T, F)
+    hidden = activated(fields["activation"], made, at)  # (B, T, F)
+    groups = fields.get("down_groups")
+    return at.linear("down", hidden, x.shape[-1], bias=fields["bias"], groups=groups)  # (B, T, F) x (F, D)
 
 
 def gated(fields: Fields, x: Array, at: Scope, *, parts: Array | None = None) -> Array:

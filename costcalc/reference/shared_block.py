@@ -23,9 +23,9 @@ class Adapted(Scope):
 
     added: Mapping[str, Array] = field(default_factory=dict)
 
-    def linear(self, name: str, x: Array, outputs: int, *, bias: bool) -> Array:
+    def linear(self, name: str, x: Array, outputs: int, *, bias: bool, groups: int | None = None) -> Array:
         """x W, or x W + b, and what is added: (..., inputs) -> (..., outputs)."""
-        y = Scope.linear(self, name, x, outputs, bias=bias)
+        y = Scope.linear(self, name, x, outputs, bias=bias, groups=groups)
         return y + self.added[name] if name in self.added else y
 
 

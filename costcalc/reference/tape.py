@@ -156,8 +156,21 @@ class Scope:
         path = self._held(name, length * width, role)
         return Table(self.tape, path, _checked(path, self._numbers.table(path, length, width)), length)
 
-    def linear(self, name: str, x: Array, outputs: int, *, bias: bool) -> Array:
-        """x W, or x W + b: (..., inputs) -> (..., outputs), in blocks of the columns that are held."""
+    def grouped(self, name: str, x: Array, outputs: int, *, bias: bool, groups: int) -> Array:
+        """x W + b in equal groups, each of which makes its part of the outputs: (B, T, inputs) -> (B, T, outputs)."""
+        batch, tokens, inputs = x.shape
+        parts = x.reshape(batch, tokens, groups, inputs // groups).transpose(0, 2, 1, 3)
+        made = self.each(name, parts, outputs // groups).transpose(0, 2, 1, 3)
+        out: Array = made.reshape(batch, tokens, outputs)
+        return out + self.parameter(f"{name}_bias", outputs) if bias else out
+
+    def linear(self, name: str, x: Array, outputs: int, *, bias: bool, groups: int | None = None) -> Array:
+        """x W, or x W + b: (..., inputs) -> (..., outputs), in blocks of the columns that are held.
+
+        groups: in so many equal parts, where there are several.
+        """
+        if groups is not None:
+            return self.grouped(name, x, outputs, bias=bias, groups=groups)
         inputs = x.shape[-1]
         path, held = self._matrix(name, inputs, outputs)
         flat = _checked(path, x.reshape(-1, inputs))  # (rows, inputs)

@@ -38,6 +38,8 @@ STEMS = {
     "ultrabert": "Ultrabert",
     "deberta": "Deberta",
     "deberta-v2": "DebertaV2",
+    "squeezebert": "SqueezeBert",
+    "convbert": "ConvBert",
 }
 USUAL = {"xlm": "WithLMHeadModel", "flaubert": "WithLMHeadModel"}
 """The first class of a type, where that is not ForMaskedLM."""
@@ -65,6 +67,13 @@ SMALL: dict[str, Config] = {
         "share_att_key": True,
         "norm_rel_ebd": "layer_norm",
     },
+    "squeezebert": {
+        **SIZES,
+        "embedding_size": 42,
+        "intermediate_size": 60,
+        **dict.fromkeys(("q_groups", "k_groups", "v_groups", "intermediate_groups", "output_groups"), 2),
+    },
+    "convbert": {**SIZES, "embedding_size": 17, "num_attention_heads": 6, "conv_kernel_size": 5},
     "ultrabert": {**SIZES, "sliding_window": 3, "prediction_head_size": 23},
 }
 
@@ -131,6 +140,14 @@ CASES = {
     conv_kernel_size=3 class=Model relative_attention=false norm_rel_ebd="none"; conv_kernel_size=0 conv_act="gelu";
     share_att_key=true relative_attention=false norm_rel_ebd="none"; position_buckets=2; attention_head_size=14
     """,
+    "squeezebert": f"""{COMMON.replace("hidden_size=64", "embedding_size=64 hidden_size=64")}{RELU};
+    q_groups=3 v_groups=1; k_groups=6 output_groups=3; post_attention_groups=7 intermediate_groups=6; type_vocab_size=7;
+    q_groups=1 k_groups=1 v_groups=1 intermediate_groups=1 output_groups=1
+    """.replace("intermediate_size=3;", "intermediate_size=62;"),
+    "convbert": f"""{COMMON}{RELU}; embedding_size=42; embedding_size=5 class=Model; head_ratio=1 num_attention_heads=7;
+    head_ratio=9; conv_kernel_size=1; conv_kernel_size=9 num_groups=3 intermediate_size=60; num_groups=1;
+    num_groups=7 intermediate_size=70 embedding_size=42 tie_word_embeddings=false; type_vocab_size=5 pad_token_id=0
+    """,
     "ultrabert": f"""{COMMON}{LLAMAS}; num_key_value_heads=1; head_dim=10 num_attention_heads=4 hidden_size=44;
     sliding_window=8; layer_types=FSS; layer_types=SSS sliding_window=1; layer_types=FFF; prediction_head_size=42;
     prediction_head_size=1 tie_word_embeddings=true; attention_windows=[0,5,5]; num_hidden_layers=5 sliding_window=64;
@@ -153,6 +170,8 @@ REFUSED = {
     "esmc": f"{_BERT}; num_key_value_heads=1; head_dim=10",
     "gte": 'hidden_act="geluu"; num_attention_heads=0; hidden_size=45',
     "deberta-v2": f"{_BERT}; conv_kernel_size=2; conv_kernel_size=3 conv_groups=5",
+    "squeezebert": f"{_BERT}; q_groups=5; intermediate_groups=7; embedding_size=21",
+    "convbert": f"{_BERT}; conv_kernel_size=4; head_ratio=3; num_groups=5; is_decoder=true add_cross_attention=true",
     "ultrabert": f"{_BERT}; num_key_value_heads=2; head_dim=7; layer_types=SS",
 }
 # Of these and other encoders the classes that tell labels.

@@ -170,6 +170,14 @@ def cases_of_berts_kin():
     attention = {"kind": "disentangled", "heads": 6, "span": 19, "to_position": False, "from_position": False}
     rows = {"kind": "relative_rows", "span": 19}
     yield "disentangled from nothing", encoder(d_model=42, positions=rows, layer={"attention": attention})
+    yield (
+        "mixed convolution",
+        encoder(d_model=42, layer={"attention": {"kind": "mixed_convolution", "heads": 3, "taps": 5}}),
+    )
+    groups = {"q": 2, "k": 3, "v": 1, "output": 6}
+    network = {"d_ff": 36, "up_groups": 3, "down_groups": 2, "bias": True}
+    in_groups = {"attention": {"heads": 6, "groups": groups, "bias": True, "out_bias": True}, "feed_forward": network}
+    yield "encoder in groups", encoder(d_model=42, layer=in_groups)
     yield "gated, a bias of its output", small(feed_forward={"kind": "gated", "out_bias": True})
 
 
@@ -1251,6 +1259,7 @@ ALL = {
     "SinusoidalPositions": ("sinusoidal frozen", r"decoder\.positions", True),
     "RotaryPositions": ("rope 4", r".*(position|rope|rotary|sinus).*", False),
     "RelativePositions": ("pair relative False", r"(en|de)coder\.positions", True),
+    "MixedConvolution": ("mixed convolution", r"encoder\.layers\.\d\.attention\..*", True),
     "Disentangled": ("disentangled own True True", r"encoder\.layers\.\d\.attention\..*", True),
     "RelativeRows": ("disentangled own True True", r"encoder\.(positions|distances)", True),
     "LearnedAndRelativePositions": ("encoder learned and relative", r"encoder\.(positions|distances)", True),

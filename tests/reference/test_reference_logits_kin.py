@@ -13,6 +13,7 @@ from costcalc.reference import Given, Tape, forward
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle" / "forward"
 NAMES = ["deberta", "deberta_v2", "deberta_v2_own", "mpnet", "roformer", "rembert", "roc_bert", "luke"]
+NAMES += ["squeezebert", "convbert"]
 CLOSE = 5e-6
 SHOWS = 1e-3
 
@@ -50,6 +51,7 @@ def test_logits_are_those_of_the_class(name):
         ("deberta_v2", "activation", "gelu", "relu"),
         ("mpnet", "max_distance", 128, 5),
         ("roformer", "values", True, False),
+        ("convbert", "activation", "gelu", "relu"),
     ],
 )
 def test_another_field_shows(name, key, old, new):

@@ -31,6 +31,7 @@ OF_HEADS += ["width", "labels", "of", "transform_width"]
 OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_scale", "window", "rope_norm"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
+OF_KIN = ["disentangled", "mixed_convolution", "profiled"]
 OF_TEXTS = ["sliding", "block_sparse", "local", "global_local", "landmarks", "collisions"]
 OF_TEXTS += ["multi_resolution"]
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
@@ -56,7 +57,11 @@ POSITIONS += ["max_bias", "slope_scale", "span", "norm"]
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
         (("decoder", "layers", 0, "feed_forward"), GATED, [*NETWORK, *OF_GATED]),
         (("decoder", "layers", 0, "feed_forward", "router"), MIXTURE, ROUTER),
-        (("decoder", "layers", 0, "feed_forward", "expert"), MIXTURE, [*NETWORK, *OF_GATED]),
+        (
+            ("decoder", "layers", 0, "feed_forward", "expert"),
+            MIXTURE,
+            [*NETWORK, "up_groups", "down_groups", *OF_GATED],
+        ),
         (("multi_token",), {}, ["repeat", "norm", "own_tables", "layer"]),
         (("multi_token", "layer", "attention"), LATENT, OF_LATENT),
         (("decoder", "positions"), {"decoder": {"positions": {"kind": "learned"}}}, ["kind", "length", "offset"]),
@@ -81,22 +86,9 @@ def test_known_keys(where, data, keys):
 def test_kinds_with_a_key():
     layer = ("decoder", "layers", 0)
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
-    assert kinds_with("heads", (*layer, "attention")) == [
-        "grouped_query",
-        "latent",
-        *OTHERS,
-        *OF_TEXTS,
-        "disentangled",
-        "profiled",
-    ]
-    assert kinds_with("window", (*layer, "attention")) == [
-        "grouped_query",
-        "latent",
-        *OTHERS,
-        "sliding",
-        "local",
-        "profiled",
-    ]
+    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS, *OF_TEXTS, *OF_KIN]
+    windowed = ["grouped_query", "latent", *OTHERS, "sliding", "local", "profiled"]
+    assert kinds_with("window", (*layer, "attention")) == windowed
     assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
     assert kinds_with("d_ff", layer) == kinds_with("nothing", (*layer, "attention")) == []
 
@@ -110,10 +102,7 @@ def test_kinds_with_a_key():
             ["none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative", "relative_rows"],
         ),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
-        (
-            ("decoder", "layers", 0, "attention"),
-            ["grouped_query", "latent", *OTHERS, *OF_TEXTS, "disentangled", "profiled"],
-        ),
+        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *OTHERS, *OF_TEXTS, *OF_KIN]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),
         (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),

@@ -16,6 +16,7 @@ from costcalc.architecture.attention.indexer import Indexer
 from costcalc.architecture.attention.landmarks import Landmarks
 from costcalc.architecture.attention.latent import Latent
 from costcalc.architecture.attention.local import Local
+from costcalc.architecture.attention.mixed_convolution import MixedConvolution
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
 from costcalc.architecture.attention.multi_resolution import MultiResolution
 from costcalc.architecture.attention.profiled import Profiled
@@ -24,7 +25,16 @@ from costcalc.architecture.attention.sliding import Sliding
 OfText = Sliding | BlockSparse | Local | GlobalLocal | Landmarks | Collisions | MultiResolution
 """Those that need the whole text at once."""
 Attention = Annotated[
-    GroupedQuery | Latent | Convolved | Differential | MixtureOfHeads | Compressed | OfText | Disentangled | Profiled,
+    GroupedQuery
+    | Latent
+    | Convolved
+    | Differential
+    | MixtureOfHeads
+    | Compressed
+    | OfText
+    | Disentangled
+    | MixedConvolution
+    | Profiled,
     Field(discriminator="kind"),
 ]
 
@@ -42,6 +52,7 @@ __all__ = [
     "Landmarks",
     "Latent",
     "Local",
+    "MixedConvolution",
     "MixtureOfHeads",
     "MultiResolution",
     "OfText",

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from costcalc.architecture.attention.block_choice import BlockChoice
+from costcalc.architecture.attention.projection_groups import ProjectionGroups
 from costcalc.architecture.attention.qk_norm import QKNorm
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, no_number
 from costcalc.architecture.feed_forward.activation import Activation
@@ -49,7 +50,7 @@ class GroupedQuery(Component):
     output_norm: of all heads' outputs together, before their product (BitNet b1.58, arXiv 2504.12285).
     block_choice: each query meets the keys of some blocks alone, which a small attention beside chooses (MiniMax-M3).
     entity_queries: three more projections to queries are held, between words and entities (LUKE, arXiv 2010.01057,
-    section 3.2), of which a text without entities needs none.
+    section 3.2), of which a text without entities needs none. groups: projections in groups (SqueezeBERT).
     """
 
     kind: Literal["grouped_query"] = "grouped_query"
@@ -79,9 +80,11 @@ class GroupedQuery(Component):
     output_norm: Norm | None = None
     block_choice: BlockChoice | None = None
     entity_queries: Flag = False
+    groups: ProjectionGroups | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """Heads divide evenly among key/value heads, and the model's width among heads unless head_dim is given."""
+        yield from self._rules_of_groups(d_model)
         if self.kv_heads is not None:
             yield self.heads % self.kv_heads == 0, "heads {heads} is not a multiple of kv_heads {kv_heads}"
         if self.head_dim is None:
@@ -136,6 +139,14 @@ class GroupedQuery(Component):
         plain = all(limit is None for limit in limits) and not self.sinks
         said = "`block_choice` goes without `window`, `chunk`, `cache_of`, `softcap`, `v_dim` and `sinks`"
         yield plain, said, "take one of the two out"
+
+    def _rules_of_groups(self, d_model: int) -> Iterator[Rule]:
+        """Groups divide what a projection takes and gives."""
+        if self.groups is not None:
+            kv_heads, head_dim = self.sizes(d_model)
+            of_values = kv_heads * (self.v_dim or head_dim)
+            made = {"q": self.heads * head_dim, "k": kv_heads * head_dim, "v": of_values, "output": d_model}
+            yield from self.groups.rules_for(d_model, made)
 
     def rotated(self, d_model: int) -> int:
         """Numbers of a head that rotary positions turn."""
@@ -204,7 +215,7 @@ class GroupedQuery(Component):
         width: Mapping[str, int] = {"D": d_model}
         read = width if inputs is None else inputs
         asked = read if self.memory_width is None else {"D_memory": self.memory_width}
-        yield from at.linear("q", stream.rows, read, queries, bias=self.bias)
+        yield from at.linear("q", stream.rows, read, queries, bias=self.bias, groups=self._groups_of("q"))
         for name in ENTITY_QUERIES if self.entity_queries else ():
             made = at.linear(name, stream.rows, read, queries, bias=self.bias)
             yield from (record for record in made if isinstance(record, Weight))
@@ -240,7 +251,11 @@ class GroupedQuery(Component):
                 yield at.cached(name, {Memory.letters: Memory(), "K": kv_heads, **size}, kind="cross")
         if self.output_norm is not None:
             yield from self.output_norm.records(at, "output_norm", mixed)
-        yield from at.linear("output", stream.rows, mixed, width, bias=self.out_bias)
+        groups = self._groups_of("output")
+        yield from at.linear("output", stream.rows, mixed, width, bias=self.out_bias, groups=groups)
+
+    def _groups_of(self, name: str) -> int | None:
+        return None if self.groups is None else getattr(self.groups, name)
 
     def _pairs(self, stream: Stream) -> Extent:
         pairs = stream.pairs(self.window, self.chunk)
@@ -270,7 +285,8 @@ class GroupedQuery(Component):
         made = [] if self._borrows else [("k", of_key)] if self.values_from_keys else [("k", of_key), ("v", of_value)]
         for name, size in made:
             bias = self.bias and (self.key_bias or name != "k")
-            records = at.linear(name, stream.key_rows, read, {"K": kv_heads, **size}, bias=bias)
+            groups = self._groups_of(name)
+            records = at.linear(name, stream.key_rows, read, {"K": kv_heads, **size}, bias=bias, groups=groups)
             yield from records if self.cache_of is None else [r for r in records if isinstance(r, Weight)]
             if self.with_memory:
                 once = Memory(once=True)

@@ -75,6 +75,24 @@ MODELS: dict[str, dict[str, Any]] = {
         "entity_vocab_size": 11,
         "entity_emb_size": 7,
     },
+    "squeezebert": {
+        "model_type": "squeezebert",
+        "architectures": ["SqueezeBertForMaskedLM"],
+        **SIZES,
+        "embedding_size": 24,
+        "intermediate_size": 28,
+        **dict.fromkeys(("q_groups", "k_groups", "v_groups", "intermediate_groups", "output_groups"), 2),
+    },
+    "convbert": {
+        "model_type": "convbert",
+        "architectures": ["ConvBertForMaskedLM"],
+        **SIZES,
+        "embedding_size": 17,
+        "num_attention_heads": 6,
+        "conv_kernel_size": 5,
+        "intermediate_size": 28,
+        "num_groups": 2,
+    },
 }
 BERT = [
     (r"^[a-z_]+\.(?=embeddings|encoder|pooler|layers|norm|entity)", ""),
@@ -98,6 +116,26 @@ BERT = [
     (r"^pooler\.dense", "pooler.dense"),
 ]
 NAMES: dict[str, list[tuple[str, Any]]] = {
+    "squeezebert": [
+        (r"encoder\.layers\.(\d+)\.post_attention\.conv1d", r"encoder.layers.\1.attention.output"),
+        (r"post_attention\.layernorm", "attention_norm"),
+        (r"intermediate\.conv1d", "feed_forward.up"),
+        (r"(?<=\d\.)output\.conv1d", "feed_forward.down"),
+        (r"(?<=\d\.)output\.layernorm", "feed_forward_norm"),
+        *BERT,
+    ],
+    "convbert": [
+        *BERT,
+        (r"^embeddings_project", "encoder.embedding_projection"),
+        (r"attention\.key_conv_attn_layer\.depthwise", "attention.span_depthwise"),
+        (r"attention\.key_conv_attn_layer\.pointwise", "attention.span_key"),
+        (r"attention\.key_conv_attn_layer\.bias", "attention.span_key_bias"),
+        (r"attention\.conv_kernel_layer", "attention.span_kernel"),
+        (r"attention\.conv_out_layer", "attention.span_value"),
+        (r"^generator_predictions\.LayerNorm", "head.norm"),
+        (r"^generator_predictions\.dense", "head.transform"),
+        (r"^generator_lm_head\.bias", "head_bias"),
+    ],
     "deberta": [
         *BERT,
         (r"encoder\.rel_embeddings", "encoder.distances"),
@@ -159,6 +197,13 @@ def of_neighbours(value: np.ndarray) -> np.ndarray:
     return split.reshape(groups, taps * inputs, outputs // groups)
 
 
+def of_one_token(value: np.ndarray) -> np.ndarray:
+    """(outputs, inputs of a group, 1) -> (groups, inputs and outputs of a group): SqueezeBERT's 1 or 2 groups."""
+    outputs, inputs, _ = value.shape
+    groups = 1 if inputs == 24 else 2
+    return value.reshape(groups, outputs // groups, inputs).transpose(0, 2, 1)
+
+
 def as_it_is(value: np.ndarray) -> np.ndarray:
     """A table is (rows, width) in both."""
     return value
@@ -169,5 +214,8 @@ TRANSPOSED: list[tuple[str, Callable[[np.ndarray], np.ndarray]]] = [
     (r"tables\.\w+\.weight$", as_it_is),
     (r"^head(\.weight)?$", as_it_is),
     (r"\.convolution\.weight$", of_neighbours),
+    (r"span_depthwise\.weight$", lambda value: value.transpose(0, 2, 1)),
+    (r"span_key\.weight$", lambda value: value[..., 0].T),
+    (r"span_key_bias$", lambda value: value[..., 0]),
 ]
 """What is no matrix of inputs and outputs."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from models_kin import MODELS, NAMES, TRANSPOSED
+from models_kin import MODELS, NAMES, TRANSPOSED, of_one_token
 
 HERE = Path(__file__).resolve().parent
 TOKENS = 13
@@ -67,6 +67,8 @@ def ours(config: dict[str, Any], model: Any) -> dict[str, np.ndarray]:
                 matrix = parts[:, index].reshape(-1, value.shape[1]).T
                 found[path.replace("in_proj.weight", letter)] = np.ascontiguousarray(matrix.astype(np.float32))
             continue
+        if config["model_type"] == "squeezebert" and value.ndim == 3:
+            value = of_one_token(value)
         for pattern, turn in TRANSPOSED:
             if re.search(pattern, path):
                 value = turn(value)
