@@ -13,7 +13,7 @@ from costcalc import load
 from costcalc.calculators.figure import ESTIMATE, MODELLED, Figure, given, whole
 from costcalc.calculators.weights import weight_format
 from costcalc.cli import known as known_numbers
-from costcalc.cli.main import COMMANDS
+from costcalc.cli.main import COMMANDS, MODULES
 from costcalc.cli.memory import asked_of_memory, fit_figures, fit_of
 from costcalc.cli.models import explain_numbers
 from costcalc.cli.working import Explained, explained, stated, value_cell
@@ -136,7 +136,7 @@ def test_every_command_with_explain_is_among_them():
 
 
 def module(command):
-    return import_module(f"costcalc.cli.{command}")
+    return import_module(f"costcalc.cli.{MODULES.get(command, command)}")
 
 
 @pytest.mark.parametrize(
