@@ -50,7 +50,8 @@ class Block(Component):
     """`repeat` equal layers.
 
     norms: "pre" (before each sublayer, arXiv 2002.04745), "post" (after the residual sum, 1706.03762), "output" (on
-        each sublayer's output, OLMo-2), "sandwich" (before and on the output, Gemma-2).
+        each sublayer's output, OLMo-2), "sandwich" (before and on the output, Gemma-2), "sphere" (the same, but the
+        stream itself is normed, and then goes a part of the way to the output, by D learned rates: nGPT, 2410.01131).
     parallel: attention and feed-forward read the same input (GPT-J, PaLM): "one_norm" shared, or "two_norms" (NeoX).
     cross_attention: of a decoder's tokens over the encoder's, between the two others (arXiv 1706.03762, section 3.2.3).
     attention_norm: false where the norm before the attention is left out (ModernBERT's first layer, below which the
@@ -58,6 +59,7 @@ class Block(Component):
         have one set of weights (ALBERT); another entry has its own. residual_scale: what each sublayer's output is
         multiplied by before it is added (Granite); it changes no count. residual_affine: what is added and what it is
         added to are each shifted and scaled first, channel by channel, behind every sublayer (ZAYA1).
+        residual_gain: what a sublayer's output is added to is multiplied by D numbers first (Doge).
         augmented_residual: beside the attention (Gemma-3n). feed_forward_beside: a second network that reads the same
         residual stream, with norms of its own before and on its output; the first one's output has one more, and then
         the output norm takes their sum (Gemma-4). layer_scale: one number that the layer's result is multiplied by,
@@ -81,7 +83,7 @@ class Block(Component):
     name: Name | None = None
     repeat: Size = 1
     norm: Norm
-    norms: Literal["pre", "post", "output", "sandwich"] = "pre"
+    norms: Literal["pre", "post", "output", "sandwich", "sphere"] = "pre"
     parallel: Annotated[Literal[False, "one_norm", "two_norms"], BeforeValidator(no_number)] = False
     positions: Positions = NoPositions()
     attention: Attention | None = None
@@ -94,6 +96,7 @@ class Block(Component):
     share_weights: Flag = False
     residual_scale: PositiveFloat = 1.0
     residual_affine: Flag = False
+    residual_gain: Flag = False
     augmented_residual: AugmentedResidual | None = None
     feed_forward_beside: FeedForward | None = None
     norm_gate: NormGate | None = None
@@ -160,8 +163,9 @@ class Block(Component):
         yield self.attention_norm or has_left_out, "`attention_norm: false` needs an attention, and `norms: pre`"
         yield not self.parallel or has_both, "`parallel` needs both `attention` and `feed_forward`"
         yield not self.parallel or self.norms == "pre", "`parallel` goes with `norms: pre`, not with {norms}"
-        is_one_sum = not (self.parallel and self.residual_affine)
-        yield is_one_sum, "`residual_affine` is for sublayers one after another", "write `parallel: false`"
+        is_one_sum = not (self.parallel and (self.residual_affine or self.residual_gain))
+        said = "`residual_affine` and `residual_gain` are for sublayers one after another"
+        yield is_one_sum, said, "write `parallel: false`"
         if self.attention is not None and isinstance(self.positions, RotaryPositions):
             rotary_dim, head_dim = self.positions.rotary_dim, self.attention.rotated(d_model)
             if rotary_dim is not None:
@@ -265,7 +269,7 @@ class Block(Component):
             yield from part.records(at.under(name), d_model, CROSS if name == "cross_attention" else stream)
             if name == "attention" and self.mixer_beside is not None:
                 yield from self.mixer_beside.records(at.under("mixer_beside"), d_model, stream)
-            if self.norms == "sandwich":
+            if self.norms in ("sandwich", "sphere"):
                 yield from self.norm.records(at, f"{name}_output_norm", width)
             yield from self._of_the_sum(at, name, d_model)
             if name == "attention" and self.augmented_residual is not None:
@@ -295,6 +299,10 @@ class Block(Component):
             yield from self.output_conv.records(at.under(f"{name}_conv"), d_model)
         if self.sublayer_gates:
             yield at.weight(f"{name}_gate", {"one": 1})
+        if self.norms == "sphere":
+            yield at.weight(f"{name}_rate", {"D": d_model})
+        if self.residual_gain:
+            yield at.weight(f"{name}_residual_gain", {"D": d_model})
         if self.residual_affine:
             yield from affine_records(at, f"{name}_residual", d_model)
             yield from affine_records(at, f"{name}_output", d_model)

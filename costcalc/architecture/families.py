@@ -62,7 +62,7 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
     )
     yield (
         not _looks_back(arch),
-        "`chunk`, `cache_of`, `block_choice` and `top_k` are for a decoder",
+        "`chunk`, `cache_of`, `block_choice`, `top_k` and `keys` are for a decoder",
         ("encoder", "layers"),
         "take them out",
     )
@@ -78,7 +78,8 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("decoder", "layers"),
         "write them in `encoder:`",
     )
-    for key in ("altup", "hyper_connections", "per_layer_input") if arch.encoder is not None else ():
+    of_decoders = ("altup", "hyper_connections", "per_layer_input", "hierarchy", "loop")
+    for key in of_decoders if arch.encoder is not None else ():
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
     for key in ("padding", "global_tokens") if arch.decoder is not None else ():
         yield getattr(arch.decoder, key) is None, f"`{key}` is for an encoder", ("decoder", key), "take it out"
@@ -157,7 +158,7 @@ def _looks_back(arch: Architecture) -> bool:
     if arch.encoder is None:
         return False
     of_encoder = [group.block.attention for group in arch.groups if group.path.partition(".")[0] == "encoder"]
-    back = ("chunk", "cache_of", "block_choice", "top_k")
+    back = ("chunk", "cache_of", "block_choice", "top_k", "keys")
     return any(some is not None and any(getattr(some, key, None) for key in back) for some in of_encoder)
 
 

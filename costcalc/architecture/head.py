@@ -31,6 +31,7 @@ class VocabularyHead(Component):
     scale: hidden states are multiplied by it first (T5 with a tied head); it changes no count. softcap: logits become
     softcap * tanh(logits / softcap) (Gemma-2, arXiv 2408.00118); it changes no count. rows: logits for so many entries,
     the first ones, where the table is its own (Apertus 1.5); a class may hold more than the vocabulary has (Inkling-2).
+    scales: each logit is multiplied by a number of its own (nGPT, arXiv 2410.01131).
 
     When the embedding is factorised (width W) and tied, a projection D -> W comes first (OPT-350m's `project_out`); a
     transform is that projection itself (ALBERT, ELECTRA), and then its own table has the width W as well.
@@ -45,6 +46,7 @@ class VocabularyHead(Component):
     scale: PositiveFloat = 1.0
     softcap: PositiveFloat | None = None
     rows: Size | None = None
+    scales: Flag = False
     inner: Size | None = None
     width: Size | None = None
 
@@ -77,6 +79,8 @@ class VocabularyHead(Component):
         if not tied:
             yield Weight("head", axes, table=True)
         yield Matmul("head", {rows.letters: rows, **axes}, of=table_path if tied else "head")
+        if self.scales:
+            yield Weight("head_scales", of_rows)
         if self.bias:
             yield Weight("head_bias", of_rows, role="buffer" if self.bias == "buffer" else "trainable")
         if self.bias == "spare":

@@ -34,12 +34,14 @@ class LayerNorm(Component):
 class RMSNorm(Component):
     """Scaled by the root mean square; a gain per channel, which a model may leave out.
 
-    eps: added to the mean square. It changes no count; the forward pass needs it.
+    eps: added to the mean square. unit: lengths become 1, not the root of the width, and eps is added to the sum of
+    squares (nGPT, arXiv 2410.01131). Neither changes a count; the forward pass needs them.
     """
 
     kind: Literal["rmsnorm"] = "rmsnorm"
     eps: PositiveFloat = 1e-6
     weight: Flag = True
+    unit: Flag = False
 
     def records(self, at: At, name: str, axes: Mapping[str, int]) -> Iterator[Record]:
         """A gain of `axes` (usually {"D": d_model}), no matmul."""

@@ -23,6 +23,7 @@ from costcalc.architecture.padding import Padding, check_text, handed
 from costcalc.architecture.per_layer_input import PerLayerInput
 from costcalc.architecture.places import At, Stream
 from costcalc.architecture.positions import NoPositions, Positions, has_one_table
+from costcalc.architecture.recurrent_depth import Hierarchy, Loop
 from costcalc.inventory import Record
 
 MOST_LAYERS = 100_000
@@ -67,7 +68,8 @@ class Stack(Component):
     altup: the residual stream is several states (Gemma-3n). per_layer_input: each layer adds something of its own
     embedding of each token (Gemma-3n, Gemma-4). hyper_connections: the residual stream has several parts, which each
     sublayer mixes (DeepSeek-V4). All of these are in all layers. residual_sources: the norm on top reads a weighted
-    mean of so many, the stream and what blocks of layers left (Inkling-2).
+    mean of so many, the stream and what blocks of layers left (Inkling-2). hierarchy, loop: layers run several times,
+    and something happens between their turns (HRM-Text, Dory).
 
     d_model, embedding: of an encoder beside a decoder, where they are not the model's (`EncoderDecoderModel`, T5Gemma).
     output_projection: what it gives goes through a matrix with a bias to the decoder's d_model (`EncoderDecoderModel`).
@@ -82,6 +84,8 @@ class Stack(Component):
     hyper_connections: HyperConnections | None = None
     residual_sources: Size | None = None
     per_layer_input: PerLayerInput | None = None
+    hierarchy: Hierarchy | None = None
+    loop: Loop | None = None
     d_model: Size | None = None
     embedding: Embedding | None = None
     output_projection: Flag = False
@@ -114,6 +118,21 @@ class Stack(Component):
             "`hyper_connections` go without `altup` and `per_layer_input`",
             "take one of them out",
         )
+        yield from self._rules_of_turns()
+
+    def _rules_of_turns(self) -> Iterator[Rule]:
+        """One state of layers that run several times, and a norm between them that holds nothing."""
+        yield self.hierarchy is None or self.loop is None, "`hierarchy` and `loop` exclude each other", "take one out"
+        for turns in (self.hierarchy, self.loop):
+            if turns is None:
+                continue
+            yield from turns.rules_of(self.depth)
+            is_bare = not self.norm.weight and not getattr(self.norm, "bias", False)
+            said = "the norm between turns of layers has no numbers of its own"
+            yield is_bare, said, "write a norm with `weight: false`"
+            states = (self.altup, self.hyper_connections)
+            said = "layers in turns have one state, without `altup` and `hyper_connections`"
+            yield states == (None, None), said, "take one of the two out"
 
     def check(self, where: Where, d_model: int) -> None:
         """The rules of the stack, then those of every entry."""
@@ -209,6 +228,8 @@ class Stack(Component):
             yield from self.altup.below(at, d_model, stream)
         if has_one_table(self.positions):
             yield from self.positions.bias_records(at, *self._relative_heads())
+        if self.hierarchy is not None:
+            yield from self.hierarchy.records(at, d_model)
         for group in groups:
             yield from self._layer_records(group, d_model, stream)
         if self.altup is not None:

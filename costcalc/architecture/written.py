@@ -35,7 +35,7 @@ KINDS: dict[str, str | None] = {
 STACKS = ("encoder", "decoder")
 STACK_KEYS = (
     *("norm", "positions", "final_norm", "altup", "hyper_connections", "residual_sources", "per_layer_input"),
-    *("padding", "global_tokens", "block"),
+    *("hierarchy", "loop", "padding", "global_tokens", "block"),
 )
 """Keys of a stack that may stand at the top level, as defaults for every stack."""
 LAYER_KEYS = ("norm", "positions")

@@ -49,6 +49,7 @@ LETTERS = {
     "entities": "entities that have a row of a table",
     "E_unused": "experts of which only first matrices are held, which no token meets",
     "one": "a single number",
+    "K_worth": "key/value heads, of a number for each",
     "joined": "two widths beside each other",
     "A": "states of AltUp",
     "A_more": "states of AltUp but one",

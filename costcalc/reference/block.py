@@ -19,6 +19,7 @@ from costcalc.reference.convolution import convolved
 from costcalc.reference.convolved import convolved_attention
 from costcalc.reference.differential import differential_attention
 from costcalc.reference.disentangled import disentangled
+from costcalc.reference.dynamic_mask import dynamic_mask_attention
 from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
@@ -49,6 +50,7 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "latent": latent,
     "convolved": convolved_attention,
     "differential": differential_attention,
+    "dynamic_mask": dynamic_mask_attention,
     "mixture_of_heads": mixture_of_heads,
     "compressed": compressed_attention,
     "profiled": profiled_attention,
@@ -97,7 +99,13 @@ def sandwich(x: Array, sublayer: Sublayer, normed: Normed, name: str, join: Join
     return join(x, normed(sublayer(normed(x, f"{name}_norm")), f"{name}_output_norm"), name)
 
 
-NORM_PLACES = {"pre": pre, "post": post, "output": output, "sandwich": sandwich}
+def sphere(x: Array, sublayer: Sublayer, normed: Normed, name: str, join: Join = plain_sum) -> Array:
+    """x, normed, and rates of the way from there to norm(sublayer(x)) (nGPT, arXiv 2410.01131, equations 10 and 11)."""
+    x = normed(x, f"{name}_norm")  # (B, T, D)
+    return join(x, normed(sublayer(x), f"{name}_output_norm") - x, name)
+
+
+NORM_PLACES = {"pre": pre, "post": post, "output": output, "sandwich": sandwich, "sphere": sphere}
 
 
 def one_norm(x: Array, attend: Sublayer, feed: Sublayer, normed: Normed, scale: float = 1.0) -> Array:
@@ -161,6 +169,10 @@ class Sublayers:
         if self.fields["residual_mean"]:
             terms = 2 * self.sight.layer + (3 if name == "feed_forward" else 2)  # the first is the stream's start
             return x * FLOAT(math.sqrt((terms - 1) / terms)) + y * FLOAT(1 / math.sqrt(terms))
+        if self.fields["residual_gain"]:
+            x = x * self.at.gain(f"{name}_residual_gain", x.shape[-1])  # `DogeDecoderLayer`
+        if self.fields["norms"] == "sphere":
+            y = y * np.abs(self.at.gain(f"{name}_rate", x.shape[-1]))
         return x + self.fields["residual_scale"] * y
 
     def attend(self, y: Array) -> Array:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from costcalc.reference.activations import ACTIVATIONS
-from costcalc.reference.arrays import Array, Fields
+from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.block_choice import mixed_of_chosen, scored
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.norms import norm
@@ -89,6 +89,8 @@ def grouped_query(
     turn = of_kind(TURNED, positions["kind"], "positions")
     beside = None
     q = turn(positions, queries(fields, x, at, d_model=width), here)  # (B, N, T, H)
+    if fields.get("query_gain"):
+        q = q * at.gain("query_gain", q.shape[1] * q.shape[3]).reshape(-1, 1, q.shape[3]) ** 2 * FLOAT(q.shape[3])
     if fields.get("entity_queries"):
         queries_of_entities(fields, x[:, :0], at, d_model=width)
     if fields["cache_of"] is not None:
@@ -217,6 +219,8 @@ def _projected_back(fields: Fields, x: Array, mixed: Array, at: Scope, *, d_mode
         gate = at.linear("gate", x, heads * width, bias=fields["gate_bias"] is True)  # (B, T, N·v), or (B, T, N)
         if is_one_number:
             gate = gate + np.repeat(at.parameter("gate_bias", heads), width)  # + (N·v)
+        if fields.get("gate_gain"):
+            gate = gate * at.gain("gate_gain", heads * width) ** 2 * FLOAT(d_model**0.5)  # `DoryAttention`
         mixed = mixed * split_heads(activation(gate), heads)  # (B, N, T, v) * (B, N, T, v or 1)
     joined = join_heads(mixed)  # (B, T, N·v)
     if fields["output_norm"] is not None:

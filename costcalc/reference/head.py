@@ -30,6 +30,8 @@ def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> 
     if not fields["tie_embeddings"]:
         table = root.table("head", entries, x.shape[-1])
     logits = table.product("head", x)  # (B, T, D) x (D, V)
+    if how["scales"]:
+        logits = logits * root.gain("head_scales", entries)  # (B, T, V) * (V)
     if how["bias"]:
         role = "buffer" if how["bias"] == "buffer" else "trainable"
         logits = logits + root.parameter("head_bias", entries, role=role)  # (B, T, V) + (V)

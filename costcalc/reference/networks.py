@@ -32,6 +32,9 @@ def gated(fields: Fields, x: Array, at: Scope, *, parts: Array | None = None) ->
     """
     gate = at.linear("gate", x, fields["d_ff"], bias=fields["bias"])  # (B, T, F)
     up = at.linear("up", x, fields["d_ff"], bias=fields["bias"])  # (B, T, F)
+    if fields["gains"]:  # both around √D to begin with (nGPT, arXiv 2410.01131, section 2.4.2)
+        gate, up = (y * at.gain(f"{name}_gain", fields["d_ff"]) for name, y in (("gate", gate), ("up", up)))
+        gate, up = gate * FLOAT(x.shape[-1] ** 0.5), up * FLOAT(x.shape[-1] ** 0.5)  # (B, T, F) each
     if fields["limit"] is not None:
         gate, up = np.minimum(gate, fields["limit"]), np.clip(up, -fields["limit"], fields["limit"])  # (B, T, F) each
     if fields["sparsity"]:

@@ -27,6 +27,12 @@ def rms_norm(x: Array, *, eps: float = 1e-6) -> Array:
     return x / np.sqrt(mean_square + eps)  # (..., D)
 
 
+def unit_norm(x: Array, *, eps: float = 1e-6) -> Array:
+    """x / √(sum of squares + eps) over the last axis: vectors of length 1 (nGPT, arXiv 2410.01131, section 2.2)."""
+    x = floats(x)
+    return x / np.sqrt((x * x).sum(axis=-1, keepdims=True) + eps)  # (..., D)
+
+
 NORMS: dict[str, Callable[..., Array]] = {"layernorm": layer_norm, "rmsnorm": rms_norm}
 
 
@@ -37,7 +43,8 @@ def norm(fields: Fields, x: Array, at: Scope, name: str, *, gains: tuple[int, ..
     of gain and bias, which goes with that of x; None for (D).
     """
     shape = x.shape[-1:] if gains is None else gains
-    x = of_kind(NORMS, fields["kind"], "norm")(x, eps=fields["eps"])  # (..., D)
+    normed = unit_norm if fields.get("unit") else of_kind(NORMS, fields["kind"], "norm")
+    x = normed(x, eps=fields["eps"])  # (..., D)
     if fields["weight"]:
         x = x * at.gain(name, prod(shape)).reshape(shape)  # (..., D) * (D)
     if fields.get("bias"):  # RMSNorm has no such field

@@ -19,6 +19,7 @@ from costcalc.reference.hyper_connections import gathered as gathered_parts
 from costcalc.reference.layer import layer
 from costcalc.reference.norms import norm
 from costcalc.reference.per_layer_input import own_numbers
+from costcalc.reference.recurrent_depth import between
 from costcalc.reference.relative import relative_table
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope, Table
@@ -41,6 +42,7 @@ def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, a
         x = spread(fields["altup"], x, at.under("altup"))  # (A, B, T, D)
     x, beside = _with_more(fields, x, at)  # (B, G + T, D)
     sight = replace(sight, global_tokens=beside)
+    turns = between(fields, x, at)
     ran, held = 0, list(places(layers, at))
     for start, end in runs(layers):
         sights = [replace(sight, layer=index, layers=len(layers)) for index in range(start, end)]
@@ -49,10 +51,12 @@ def stack(fields: Fields, tokens: Array, x: Array, at: Scope, *, sight: Sight, a
             x = looped(layers[start:end], x, held[start:end], sights=sights, after=numbered)
             ran += (end - start) * layers[start]["block_residuals"]["loop"]["passes"]
             continue
+        x = turns.entered(start, x)  # (B, T, D)
         its_own = None if own is None else own[:, :, start]  # (B, T, W)
         y = layer(layers[start], x, held[start], sight=sights[0], around=fields, own=its_own)  # (B, T, D), (A, B, T, D)
         ran += 1
         x = after(ran, y.reshape(prod(y.shape[:-2]), *y.shape[-2:])).reshape(y.shape)
+        x = turns.left(start, x)  # (B, T, D)
     if fields["altup"]:
         x = gathered(fields["altup"], x, at.under("altup"))  # (B, T, D)
     if fields.get("hyper_connections"):

@@ -64,6 +64,9 @@ def binding(fields: Fields, workload: Workload) -> tuple[Fields, dict[int, int]]
             ends = min(CHUNK, max(length - 1, 1))
             if chunk is not None and chunk != ends and chunk >= length:
                 replaced[chunk] = attention["chunk"] = ends
+            kept = attention.get("keys")
+            if kept is not None and kept >= length:
+                replaced[kept] = attention["keys"] = max(min(WINDOW, length - 1), 1)
             choice = attention.get("block_choice") or {"block": 0, "blocks": 0}
             met = choice["block"] * choice["blocks"]
             if met >= length:

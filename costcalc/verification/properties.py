@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from costcalc.inventory import Inventory, Sequences, Workload
+from costcalc.inventory import Context, Inventory, Sequences, Workload
 from costcalc.reference.arrays import Array
 
 Number = int | float
@@ -48,6 +48,7 @@ UNCHANGED = "outputs that a changed token does not change"
 BEYOND = "a token is seen beyond the reach of windows"
 BOTH_WAYS = "an encoder looks both ways"
 NO_STEPS = "an encoder has no decode steps"
+ANEW = "what is held goes through a matrix anew in each step"
 OF_TEXTS = "labels are told once for a text, in its last step alone"
 OF_PASSES = "some products are made once in a pass, however many its tokens"
 
@@ -137,6 +138,9 @@ def prefill_is_decode(inventory: Inventory, recorded: int, prefill: Workload) ->
         return Property(STEPS, None, 0, OF_TEXTS)
     if any("one" in matmul.axes for matmul in inventory.matmuls):
         return Property(STEPS, None, 0, OF_PASSES)
+    plain = [matmul for matmul in inventory.matmuls if matmul.of is not None and matmul.form is None]
+    if any(isinstance(size, Context) for matmul in plain for size in matmul.axes.values()):
+        return Property(STEPS, None, 0, ANEW)
     each = [replace(prefill, new_tokens=1, past_tokens=past) for past in range(prefill.new_tokens)]
     steps = sum(matmul.flops(step) for step in each for matmul in inventory.matmuls if matmul.runs(step))
     return Property(STEPS, abs(recorded - steps), 0)

@@ -20,9 +20,9 @@ STARTS = (3, 102, 8191)
 LEAST_THETA = 1e-4
 """Angles are positions over powers of theta: with a smaller one they exceed 10^8, and rounding what is bound."""
 TOO_SMALL = f"theta is below {LEAST_THETA}: rounding loses such angles"
-OWN_FACTORS = ("scale", "softcap", "chunk", "block_choice", "compression", "top_k")
+OWN_FACTORS = ("scale", "softcap", "chunk", "block_choice", "compression", "top_k", "query_gain")
 """Left out, so that scores are of the order of 1 and their rounding is bound; chunks, blocks and entries begin at fixed
-places, and of two keys that are all but equal rounding may choose either.
+places, of two keys that are all but equal rounding may choose either, and gains do not turn with their numbers.
 """
 OFFSETS, LENGTHS = "attention at the same RoPE offsets differs", "RoPE changes lengths of keys"
 

@@ -177,8 +177,10 @@ def test_both_parts_of_each_sum_may_be_shifted_and_scaled(norms):
 
 @pytest.mark.parametrize("parallel", ["one_norm", "two_norms"])
 def test_a_sum_of_three_is_not_shifted(parallel):
-    with pytest.raises(RuleError, match=r"^`residual_affine` is for sublayers one after another$"):
+    with pytest.raises(RuleError, match=r"^`residual_affine` and `residual_gain` are for sublayers one after another$"):
         block(parallel=parallel, residual_affine=True).check(WHERE, 13)
+    with pytest.raises(RuleError, match=r"are for sublayers one after another$"):
+        block(parallel=parallel, residual_gain=True).check(WHERE, 13)
     block(parallel=parallel).check(WHERE, 13)
 
 

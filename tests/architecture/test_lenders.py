@@ -93,11 +93,9 @@ def test_in_a_second_turn_of_a_pattern_a_later_layer_is_an_earlier_one(refusal):
 
 
 def test_only_a_decoder_has_them(refusal):
+    said = "`chunk`, `cache_of`, `block_choice`, `top_k` and `keys` are for a decoder"
     encoder = {"layers": [layer("own"), layer("reads", cache_of="own")]}
-    assert (
-        str(refusal(layers=None, encoder=encoder))
-        == "`chunk`, `cache_of`, `block_choice` and `top_k` are for a decoder"
-    )
+    assert str(refusal(layers=None, encoder=encoder)) == said
     assert "chunk" in str(refusal(layers=None, encoder={"layers": [layer(chunk=5)]}))
 
 

@@ -70,6 +70,7 @@ OTHER = {
     "share_weights": True,
     "residual_scale": 0.5,
     "residual_affine": True,
+    "residual_gain": True,
     "augmented_residual": AugmentedResidual(rank=3),
     "feed_forward_beside": Dense(d_ff=41),
     "norm_gate": NormGate(rank=3),

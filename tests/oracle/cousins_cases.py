@@ -14,6 +14,9 @@ CLASSES = {
     "bitnet": "BitNetForCausalLM",
     "dbrx": "DbrxForCausalLM",
     "diffllama": "DiffLlamaForCausalLM",
+    "doge": "DogeForCausalLM",
+    "dory": "DoryForCausalLM",
+    "hrm_text": "HrmTextForCausalLM",
     "jetmoe": "JetMoeForCausalLM",
 }
 # V=101, D=84, N=6, K=3, F=37, L=3 where a case does not say otherwise.
@@ -53,6 +56,20 @@ OWN: dict[str, Config] = {
     "apertus1p5_text": SIZES,
     "bitnet": SIZES,
     "dbrx": DBRX,
+    "doge": SIZES,
+    "dory": {
+        **SIZES,
+        "head_dim": 10,
+        "num_hidden_layers": 7,
+        "n_input_layers": 2,
+        "n_output_layers": 1,
+        "sliding_window": 8,
+    },
+    "hrm_text": {
+        **{key: SIZES[key] for key in SIZES if key != "num_key_value_heads"},
+        "head_dim": 10,
+        "num_hidden_layers": 2,
+    },
     "diffllama": {**SIZES, "num_attention_heads": 12, "num_key_value_heads": 4, "hidden_size": 120},
     "jetmoe": JETMOE,
 }
@@ -88,6 +105,26 @@ CASES |= {
     attention_bias=true lambda_std_dev=0.2; num_attention_heads=4 num_key_value_heads=2 torch_dtype="bfloat16";
     rope_theta=1e6 hidden_act="gelu"; rope_scaling={"rope_type":"linear","factor":2.0} mlp_bias=true
     """,
+    "doge": f"""{COMMON}
+    num_key_value_heads=null; attention_bias=true; mlp_bias=true attention_bias=true; head_dim=10; keep_window_size=8;
+    keep_window_size=17 num_hidden_layers=2; keep_window_size=1; hidden_size=85; hidden_act="gelu" hidden_dropout=0.1
+    """,
+    "dory": """
+    num_hidden_layers=4; n_recurrent_layers=4; n_recurrent_loops=1; n_recurrent_loops=5 vocab_size=53; n_input_layers=0;
+    n_output_layers=0; n_input_layers=4 n_output_layers=3; tie_word_embeddings=true; num_key_value_heads=6; head_dim=14;
+    attention_bias=true; mlp_bias=true intermediate_size=61; sliding_window=5; hidden_act="gelu" ngpt_alpha_init=0.1;
+    layer_types=["full_attention","sliding_attention"] num_hidden_layers=2 n_input_layers=1 n_output_layers=0;
+    layer_types=["sliding_attention","mlp","full_attention","mlp"] num_hidden_layers=4 n_input_layers=2
+    n_output_layers=0;
+    rope_parameters={"sliding_attention":{"rope_type":"default","rope_theta":1e5},"full_attention":{"rope_type":"default","rope_theta":1e6}}
+    """,
+    "hrm_text": """
+    num_hidden_layers=1; num_hidden_layers=3 vocab_size=53; tie_word_embeddings=true; H_cycles=1; L_cycles=1;
+    H_cycles=3;
+    L_cycles=5 H_cycles=1; H_cycles=1 L_cycles=1; attention_bias=true; mlp_bias=true intermediate_size=61; head_dim=14;
+    num_layers_per_stack=2 num_hidden_layers=16; num_layers_per_stack=3 num_hidden_layers=12 H_cycles=2 L_cycles=1;
+    prefix_lm=false embedding_scale=7.5 L_bp_cycles=[1,3]; rope_theta=1e6 hidden_act="gelu"
+    """,
     "jetmoe": """
     num_hidden_layers=1; num_hidden_layers=5 vocab_size=53; tie_word_embeddings=false; num_key_value_heads=1;
     kv_channels=14 intermediate_size=61; -kv_channels head_dim=6; num_local_experts=7 num_experts_per_tok=3;
@@ -106,6 +143,12 @@ REFUSED = {
     "diffllama": """
     num_key_value_heads=3; num_key_value_heads=8; attention_dropout=0.1; head_dim=7; num_attention_heads=9
     """,
+    "doge": "num_key_value_heads=4; head_dim=7; head_dim=null",
+    "dory": """
+    n_recurrent_layers=3; n_recurrent_loops=0; num_key_value_heads=4; head_dim=7; n_input_layers=7;
+    layer_types=["full_attention"]; recurrent_kv_cache_mode="first"
+    """,
+    "hrm_text": "hidden_size=85; head_dim=7; H_cycles=null; L_cycles=null; num_attention_heads=5",
     "jetmoe": "num_experts_per_tok=6; kv_channels=7; num_key_value_heads=null",
     "bitnet": "num_key_value_heads=4; head_dim=20; hidden_size=85; hidden_size=90; head_dim=null",
 }

@@ -99,7 +99,7 @@ def test_there_is_one_for_each_name_that_a_model_may_give(part):
     for name in ACTIVATIONS:
         assert part(d_ff=37, activation=name).activation == name
     (schema,) = [inner["enum"] for key, inner in part.model_json_schema()["properties"].items() if key == "activation"]
-    assert set(schema) == set(ACTIVATIONS) == set(FORMULAS)
+    assert set(schema) - {"xielu"} == set(ACTIVATIONS) == set(FORMULAS)  # that one holds numbers of its own
 
 
 @pytest.mark.parametrize("at_once", [1, 5, 7, 21, 22])

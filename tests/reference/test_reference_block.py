@@ -130,6 +130,7 @@ def layer(monkeypatch, place):
             "name": "local",
             "residual_scale": 1.0,
             "residual_affine": False,
+            "residual_gain": False,
             "sublayer_gates": False,
             "norm_gate": None,
             "residual_mean": False,

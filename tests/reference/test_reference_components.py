@@ -350,6 +350,42 @@ DIFFERENTIAL = {"kind": "differential", "heads": 12, "kv_heads": 4, "head_dim": 
 OF_HEADS = {"kind": "mixture_of_heads", "heads": 6, "kv_heads": 3, "head_dim": 4, "experts": 7}
 
 
+MASKED = {"kind": "dynamic_mask", "heads": 6, "kv_heads": 3, "head_dim": 4, "keys": 5}
+
+
+def sphere_cases():
+    """(name, written form) of lengths of 1, gains of queries, gates, networks, streams and logits, and of turns."""
+    unit = {"kind": "rmsnorm", "weight": False, "unit": True}
+    for norm in (unit, *NORMS.values()):
+        yield f"sphere {norm}", small(norm=norm, layer={"norms": "sphere", "residual_scale": 0.05})
+        yield f"sphere pair {norm}", pair(norm=norm, layer={"norms": "sphere"})
+    yield "unit gains", small(norm={"kind": "rmsnorm", "unit": True})
+    for gate, gain in (("per_channel", True), ("per_head", True), ("per_head", False)):
+        some = {"query_gain": True, "output_gate": gate, "gate_gain": gain, "v_dim": 7}
+        yield f"gains {gate} {gain}", small(attention=some, positions="rope")
+    yield "gains of those who ask", pair(asked={"output_gate": "per_channel", "gate_gain": True, "query_gain": False})
+    yield "gains of a network", small(feed_forward={"kind": "gated", "gains": True})
+    yield "gains of experts", mixed(expert={"kind": "gated", "d_ff": 17, "gains": True})
+    yield "gains of logits", small(head={"scales": True}, tie_embeddings=True)
+    for norms in ("pre", "post", "output", "sandwich"):
+        yield f"gains of streams {norms}", small(layer={"residual_gain": True, "norms": norms})
+    one, other = ({"attention": CORE, "feed_forward": {"d_ff": d_ff}, "share_weights": True} for d_ff in (37, 11))
+    for turns, low_turns in product((1, 2), (1, 3)):
+        low = {"repeat": low_turns, "pattern": [{**one, "name": "a"}, {**one, "name": "b"}]}
+        layers = [{"repeat": turns, "pattern": [low, {**other, "name": "c"}]}]
+        hierarchy = {"low": 2, "high": 1, "low_turns": low_turns}
+        yield f"two modules, {turns} {low_turns}", small(norm=unit, layers=layers, hierarchy=hierarchy)
+        again = [{"name": "d", **CORE_LAYER}, {"repeat": turns, "pattern": [{**one, "name": "e"}]}]
+        loop = {"before": 1, "layers": 1, "turns": turns}
+        yield (
+            f"a loop of {turns} {low_turns}",
+            small(norm=unit, layers=[*again, {"name": "f", **CORE_LAYER}], loop=loop),
+        )
+
+
+CORE_LAYER = {"attention": CORE, "feed_forward": {"d_ff": 17}}
+
+
 def other_attention_cases():
     """(name, written form) of differential attention, of mixtures of heads, and of a bias beside experts."""
     for bias, norm in product((False, True), NORMS):
@@ -357,6 +393,11 @@ def other_attention_cases():
     for bias in (False, True):
         yield f"mixture of heads {bias}", latent({**OF_HEADS, "out_bias": bias})
         yield f"experts, bias {bias}", mixed(out_bias=bias, norm="rmsnorm")
+    for keys, bias, norm in product((1, 5, 11, 13, 1009), (False, True), ("rms", "layer")):
+        yield f"dynamic mask {keys} {bias} {norm}", latent({**MASKED, "keys": keys, "bias": bias, "norm": NORMS[norm]})
+    for kind in ("none", "alibi", "relative", "sinusoidal"):
+        yield f"dynamic mask {kind}", latent({**MASKED, "scale": 0.3}, positions=kind)
+    yield "dynamic mask, further", latent(CORE, multi_token={"layer": {"attention": MASKED}})
     for name, some in (("differential", DIFFERENTIAL), ("mixture of heads", OF_HEADS)):
         for window in (1, 5, 11, 13, 1009):
             yield f"{name}, window {window}", latent({**some, "window": window, "scale": 0.3})
@@ -817,6 +858,7 @@ def cases():
     yield from attention_cases()
     yield from inside_cases()
     yield from other_attention_cases()
+    yield from sphere_cases()
     yield from latent_cases()
     yield from mixture_cases()
     yield from further_cases()
@@ -1235,6 +1277,7 @@ ALL = {
     "Latent": ("latent 17 True rope", r"decoder\.layers\.\d\.attention\..*", True),
     "Convolved": ("convolved 2 3 True", r"decoder\.layers\.\d\.attention\..*", True),
     "Differential": ("differential True rms", r"decoder\.layers\.\d\.attention\..*", True),
+    "DynamicMask": ("dynamic mask 5 True rms", r"decoder\.layers\.\d\.attention\..*", True),
     "MixtureOfHeads": ("mixture of heads True", r"decoder\.layers\.\d\.attention\..*", True),
     "Compressed": ("entries of 5 True True", r"decoder\.layers\.\d\.attention\..*", True),
     "Landmarks": ("landmarks 2 3", r"encoder\.layers\.\d\.attention\..*", True),
@@ -1374,6 +1417,7 @@ MIXED = (*LAYER, "feed_forward")
         ("latent rms", (*LAYER, "attention", "norm"), "kind", "norm"),
         ("differential True rms", (*LAYER, "positions"), "kind", "positions"),
         ("mixture of heads True", (*LAYER, "positions"), "kind", "positions"),
+        ("dynamic mask 5 True rms", (*LAYER, "positions"), "kind", "positions"),
         ("experts gated True", (*MIXED, "expert"), "kind", "expert"),
         ("experts gated True, shared True", (*MIXED, "shared"), "kind", "shared expert"),
         ("experts gated True", (*MIXED, "router"), "scores", "scores of a router"),

@@ -54,6 +54,7 @@ FIELDS = {
     "shortcut": None,
     "residual_scale": 1.0,
     "residual_affine": False,
+    "residual_gain": False,
     "sublayer_gates": False,
     "needs_memory": False,
     "conditioned": None,

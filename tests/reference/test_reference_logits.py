@@ -278,7 +278,12 @@ def test_the_parameters_of_one_class_by_hand():
         ("llama_biased", "scale", None, 0.4),  # 1 / √6 = 0.408
         ("llama_biased", "bias", True, False),
         ("llama_biased", "softcap", None, 8.0),
-        ("qwen3", "qk_norm", {"kind": "per_head", "norm": {"kind": "rmsnorm", "eps": 0.02, "weight": True}}, None),
+        (
+            "qwen3",
+            "qk_norm",
+            {"kind": "per_head", "norm": {"kind": "rmsnorm", "eps": 0.02, "weight": True, "unit": False}},
+            None,
+        ),
         ("qwen3", "eps", 0.02, 1e-6),
         ("qwen3", "theta", 70.0, 1e4),
         ("gemma2", "window", 4, 3),

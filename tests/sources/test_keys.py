@@ -7,26 +7,51 @@ from costcalc.sources.keys import homes_of, kinds_at, kinds_with, known_keys, wr
 GATED = {"decoder": {"layers": [{"feed_forward": {"kind": "gated"}}]}}
 LAYER = ["name", "repeat", "norm", "norms", "parallel", "positions", "attention", "mixer", "mixer_beside"]
 LAYER += ["shared_block", "cross_attention"]
-LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "residual_affine", "augmented_residual"]
+LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "residual_affine", "residual_gain"]
+LAYER += ["augmented_residual"]
 LAYER += ["feed_forward_beside", "norm_gate", "residual_mean", "shortcut", "layer_scale", "sublayer_gates"]
 LAYER += ["needs_memory", "convolution", "conditioned", "output_conv", "block_residuals", "pattern"]
 STACK = ["norm", "positions", "final_norm", "altup", "hyper_connections", "residual_sources", "per_layer_input"]
-STACK += ["d_model", "embedding", "output_projection", "padding", "global_tokens", "layers", "block"]
+STACK += [
+    "hierarchy",
+    "loop",
+    "d_model",
+    "embedding",
+    "output_projection",
+    "padding",
+    "global_tokens",
+    "layers",
+    "block",
+]
 TOP = ["name", "source", "published_parameters", "vocab_size", "encoder_vocab_size", "d_model"]
 TOP += ["context_length", "embedding", "tie_embeddings", "share_embeddings", "spare_table", "head", "pooler", "decoder"]
 TOP += ["encoder", "multi_token", "entities", "not_counted", "layers", "norm", "positions", "final_norm", "altup"]
-TOP += ["hyper_connections", "residual_sources", "per_layer_input", "padding", "global_tokens", "block"]
+TOP += ["hyper_connections", "residual_sources", "per_layer_input", "hierarchy", "loop", "padding"]
+TOP += ["global_tokens", "block"]
 NETWORK = ["kind", "d_ff", "activation", "bias"]
-OF_GATED = ["limit", "up_shift", "sparsity", "inner_norm", "out_bias", "gate_cap", "up_cap", "out_gain"]
+OF_GATED = ["limit", "up_shift", "sparsity", "inner_norm", "gains", "out_bias", "gate_cap", "up_cap", "out_gain"]
 MIXTURE = {"decoder": {"layers": [{"feed_forward": {"kind": "mixture"}}]}}
 ROUTER = ["bias", "correction", "scores", "normalize", "scale", "groups", "groups_per_token", "weigh"]
 ROUTER += ["reads", "norm", "input_scale", "expert_scale", "network", "skips", "table", "skip_gives"]
 ROUTER += ["shared_parts", "gain"]
 OTHERS = ["convolved", "differential", "mixture_of_heads", "compressed"]
+CHOOSING = ["convolved", "differential", "dynamic_mask", "mixture_of_heads", "compressed"]
 LATENT = {"multi_token": {"layer": {"attention": {"kind": "latent"}}}}
 OF_LATENT = ["kind", "heads", "q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim", "bias", "out_bias", "norm"]
 OF_LATENT += ["scale", "softcap", "output_gate", "gate_activation"]
-OF_HEADS = ["kind", "transform", "transform_bias", "activation", "norm", "bias", "scale", "softcap", "rows", "inner"]
+OF_HEADS = [
+    "kind",
+    "transform",
+    "transform_bias",
+    "activation",
+    "norm",
+    "bias",
+    "scale",
+    "softcap",
+    "rows",
+    "scales",
+    "inner",
+]
 OF_HEADS += ["width", "labels", "of", "transform_width"]
 OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_scale", "window", "rope_norm"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
@@ -72,9 +97,9 @@ POSITIONS += ["max_bias", "slope_scale", "span", "norm"]
         ),
         # No kind, or one that there is not: the keys of all.
         (("decoder", "positions"), {}, POSITIONS),
-        (("decoder", "norm"), {"decoder": {"norm": {"kind": "batchnorm"}}}, ["kind", "eps", "weight", "bias"]),
-        (("decoder", "norm"), {"decoder": {"norm": {"kind": "rmsnorm"}}}, ["kind", "eps", "weight"]),
-        (("decoder", "norm"), {"decoder": {"norm": 7}}, ["kind", "eps", "weight", "bias"]),
+        (("decoder", "norm"), {"decoder": {"norm": {"kind": "batchnorm"}}}, ["kind", "eps", "weight", "bias", "unit"]),
+        (("decoder", "norm"), {"decoder": {"norm": {"kind": "rmsnorm"}}}, ["kind", "eps", "weight", "unit"]),
+        (("decoder", "norm"), {"decoder": {"norm": 7}}, ["kind", "eps", "weight", "bias", "unit"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), {}, ["kind", "norm"]),
         (("vocab_size",), {}, []),
     ],
@@ -86,7 +111,7 @@ def test_known_keys(where, data, keys):
 def test_kinds_with_a_key():
     layer = ("decoder", "layers", 0)
     assert kinds_with("kv_rank", (*layer, "attention")) == ["latent"]
-    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *OTHERS, *OF_TEXTS, *OF_KIN]
+    assert kinds_with("heads", (*layer, "attention")) == ["grouped_query", "latent", *CHOOSING, *OF_TEXTS, *OF_KIN]
     windowed = ["grouped_query", "latent", *OTHERS, "sliding", "local", "profiled"]
     assert kinds_with("window", (*layer, "attention")) == windowed
     assert kinds_with("d_ff", (*layer, "feed_forward")) == ["dense", "gated", "rwkv_channel"]
@@ -102,7 +127,7 @@ def test_kinds_with_a_key():
             ["none", "learned", "sinusoidal", "rope", "relative", "alibi", "learned_and_relative", "relative_rows"],
         ),
         (("decoder", "layers", 0, "norm"), ["layernorm", "rmsnorm"]),
-        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *OTHERS, *OF_TEXTS, *OF_KIN]),
+        (("decoder", "layers", 0, "attention"), ["grouped_query", "latent", *CHOOSING, *OF_TEXTS, *OF_KIN]),
         (("decoder", "layers", 2, "pattern", 1, "feed_forward"), ["dense", "gated", "mixture", "rwkv_channel"]),
         (("decoder", "layers", 0, "feed_forward", "expert"), ["dense", "gated"]),
         (("decoder", "layers", 0, "attention", "qk_norm"), ["per_head", "projection", "each_head"]),

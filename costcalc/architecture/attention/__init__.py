@@ -10,6 +10,7 @@ from costcalc.architecture.attention.compressed import Compressed
 from costcalc.architecture.attention.convolved import Convolved
 from costcalc.architecture.attention.differential import Differential
 from costcalc.architecture.attention.disentangled import Disentangled
+from costcalc.architecture.attention.dynamic_mask import DynamicMask
 from costcalc.architecture.attention.global_local import GlobalLocal
 from costcalc.architecture.attention.grouped_query import GroupedQuery
 from costcalc.architecture.attention.indexer import Indexer
@@ -29,6 +30,7 @@ Attention = Annotated[
     | Latent
     | Convolved
     | Differential
+    | DynamicMask
     | MixtureOfHeads
     | Compressed
     | OfText
@@ -46,6 +48,7 @@ __all__ = [
     "Convolved",
     "Differential",
     "Disentangled",
+    "DynamicMask",
     "GlobalLocal",
     "GroupedQuery",
     "Indexer",

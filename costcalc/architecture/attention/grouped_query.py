@@ -47,6 +47,8 @@ class GroupedQuery(Component):
     values_from_keys: the projection to keys is that to values too, and both are cached (Gemma-4). v_norm: a norm of
     each value head. cache_of: keys and values are those of the nearest earlier layer of that `name` (Gemma-3n; Brandon
     et al., arXiv 2405.12981): this one makes and caches none; keeps_kv_weights: it holds their weights all the same.
+    query_gain: N·H numbers multiply queries, squared, behind positions; gate_gain: as many those of the output gate, in
+    front of its activation (Dory, after nGPT, arXiv 2410.01131).
     output_norm: of all heads' outputs together, before their product (BitNet b1.58, arXiv 2504.12285).
     block_choice: each query meets the keys of some blocks alone, which a small attention beside chooses (MiniMax-M3).
     entity_queries: three more projections to queries are held, between words and entities (LUKE, arXiv 2010.01057,
@@ -70,6 +72,8 @@ class GroupedQuery(Component):
     output_gate: Literal["per_channel", "per_head"] | None = None
     gate_bias: Annotated[Literal[False, True, "per_head"], BeforeValidator(no_number)] = False
     gate_activation: Activation = "sigmoid"
+    gate_gain: Flag = False
+    query_gain: Flag = False
     values_from_keys: Flag = False
     v_norm: Norm | None = None
     cache_of: Name | None = None
@@ -118,6 +122,7 @@ class GroupedQuery(Component):
             "take one of the two out",
         )
         yield self.window is not None or not self.uneven_window, "`uneven_window` is about a `window`", "write one"
+        yield self.output_gate is not None or not self.gate_gain, "`gate_gain` belongs to an `output_gate`"
         yield from self._rules_of_choice()
 
     def _rules_of_choice(self) -> Iterator[Rule]:
@@ -223,16 +228,9 @@ class GroupedQuery(Component):
         normed = {"q": self.heads} if self._borrows else {"q": self.heads, "k": kv_heads}
         if self.qk_norm is not None:
             yield from self.qk_norm.records(at, heads=normed, head_dim=head_dim)
-        if self.output_gate is not None:
-            yield from at.linear(
-                "gate",
-                stream.rows,
-                read,
-                mixed if self.output_gate == "per_channel" else {"N": self.heads},
-                bias=self.gate_bias is True,
-            )
-        if self.gate_bias == "per_head":
-            yield at.weight("gate_bias", {"N": self.heads})
+        yield from self._gate(at, stream, read, mixed)
+        if self.query_gain:
+            yield at.weight("query_gain", queries)
         if self.sinks:
             yield at.weight("sinks", {"N": self.heads})
         if self.block_choice is not None:
@@ -266,6 +264,17 @@ class GroupedQuery(Component):
         pairs = CrossPairs()
         yield at.core("scores", {pairs.letters: pairs, **queries})
         yield at.core("values", {pairs.letters: pairs, **mixed})
+
+    def _gate(self, at: At, stream: Stream, read: Mapping[str, int], mixed: dict[str, int]) -> Iterator[Record]:
+        """The product that gates what the heads give, its bias and its gains."""
+        if self.output_gate is None:
+            return
+        made = mixed if self.output_gate == "per_channel" else {"N": self.heads}
+        yield from at.linear("gate", stream.rows, read, made, bias=self.gate_bias is True)
+        if self.gate_bias == "per_head":
+            yield at.weight("gate_bias", {"N": self.heads})
+        if self.gate_gain:
+            yield at.weight("gate_gain", made)
 
     @property
     def _borrows(self) -> bool:

@@ -21,6 +21,7 @@ class Gated(Component):
     what is beyond so many deviations from their mean (Gemma-3n; arXiv 2506.06644). No count follows from these three.
     gate_cap, up_cap: tanh bounds silu's linear factor, and the other factor (Inkling-2); no count follows from them.
     out_gain: what comes out is multiplied by one learned number (Inkling).
+    gains: d_ff numbers multiply the gate, and as many the other factor (nGPT, arXiv 2410.01131).
     inner_norm: of the d_ff numbers before W_down (BitNet b1.58, arXiv 2504.12285).
     """
 
@@ -32,6 +33,7 @@ class Gated(Component):
     up_shift: Number = 0.0
     sparsity: Share = 0.0
     inner_norm: Norm | None = None
+    gains: Flag = False
     out_bias: Flag = False
     gate_cap: PositiveFloat | None = None
     up_cap: PositiveFloat | None = None
@@ -53,6 +55,8 @@ class Gated(Component):
         """D -> F twice and F -> D."""
         yield from at.linear("gate", stream.rows, {"D": d_model}, {"F": self.d_ff}, bias=self.bias)
         yield from at.linear("up", stream.rows, {"D": d_model}, {"F": self.d_ff}, bias=self.bias)
+        for name in ("gate_gain", "up_gain") if self.gains else ():
+            yield at.weight(name, {"F": self.d_ff})
         yield from activation_records(at, self.activation)
         if self.inner_norm is not None:
             yield from self.inner_norm.records(at, "inner_norm", {"F": self.d_ff})
