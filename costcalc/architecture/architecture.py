@@ -18,7 +18,7 @@ from costcalc.architecture.places import At
 from costcalc.architecture.stack import Group, Stack
 from costcalc.architecture.written import full_form
 from costcalc.errors import shown
-from costcalc.inventory import FirstTokens, Inventory, Record, Sequences, Weight
+from costcalc.inventory import FirstTokens, Inventory, Matmul, Record, Sequences, Weight
 from costcalc.units import PRINTED_COUNT, is_printed_count
 
 LARGEST_PUBLISHED = 10**18
@@ -146,16 +146,26 @@ class Architecture(Component):
             records += self._pooler_records()
         if self.spare_table:
             records.append(Weight("spare_embedding", {"V": self.vocab_size, "D": self.d_model}, table=True))
-        records += self.head.records(
+        records += self._head_records()
+        if self.multi_token is not None:
+            records += self.multi_token.records(self.d_model, vocab_size=self.vocab_size)
+        return Inventory(tuple(records), layout, self.not_counted)
+
+    def _head_records(self) -> Iterator[Record]:
+        """Once for each token, or for each of its streams that look ahead."""
+        ahead = self.stacks[self.main].streams_ahead
+        made = self.head.records(
             self.d_model,
             vocab_size=self.vocab_size,
             embedding=self.embedding,
             tied=self.tie_embeddings,
             table_path=f"{self.main}.embedding",
         )
-        if self.multi_token is not None:
-            records += self.multi_token.records(self.d_model, vocab_size=self.vocab_size)
-        return Inventory(tuple(records), layout, self.not_counted)
+        for record in made:
+            if ahead and isinstance(record, Matmul):
+                yield record._replace(axes={**record.axes, "ahead": ahead})
+            else:
+                yield record
 
     def _pooler_records(self) -> Iterator[Record]:
         """Of an encoder's texts, beside a decoder once; of a decoder alone the first token, in the pass that has it."""

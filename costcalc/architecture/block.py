@@ -16,6 +16,7 @@ from costcalc.architecture.attention import (
     Disentangled,
     GroupedQuery,
     Latent,
+    NGram,
     Profiled,
 )
 from costcalc.architecture.augmented_residual import AugmentedResidual
@@ -251,6 +252,11 @@ class Block(Component):
                 yield from part.derived(d_model)
 
     def records(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
+        """Those of one stream of a text, or of as many as its attention has."""
+        records = self._of_one_stream(at, d_model, stream)
+        return map(self.attention.of_all, records) if isinstance(self.attention, NGram) else records
+
+    def _of_one_stream(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """Norms, attention or mixer, feed-forward, in the order in which a reader meets them."""
         width = {"D": d_model}
         stream = stream if not self.needs_memory else replace(stream, rows=CROSS.rows)

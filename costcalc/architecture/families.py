@@ -67,6 +67,12 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         "take them out",
     )
     yield (
+        arch.encoder is None or not arch.encoder.streams_ahead,
+        "streams that look ahead are for a decoder",
+        ("encoder", "layers"),
+        "take them out",
+    )
+    yield (
         not any(is_recurrent(group.block) for group in arch.groups if group.path.partition(".")[0] == "encoder"),
         "a recurrence looks back only: it is for a decoder",
         ("encoder", "layers"),
@@ -182,6 +188,14 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
         "a head that is not there, or tells labels, has no table to tie",
         ("tie_embeddings",),
         "write `tie_embeddings: false`",
+    )
+    made, ahead = arch.embedding, any(stack.streams_ahead for stack in arch.stacks.values())
+    is_plain = made.width is None and made.token_types is None and not (made.tables or made.affine)
+    yield (
+        not ahead or is_plain,
+        "streams that look ahead go with a plain table of embeddings",
+        ("embedding",),
+        "write `scale` and `norm` alone",
     )
     rows = arch.head.rows if isinstance(arch.head, VocabularyHead) else None
     yield (

@@ -22,8 +22,9 @@ from costcalc.architecture.once import each_once, parts_of
 from costcalc.architecture.padding import Padding, check_text, handed
 from costcalc.architecture.per_layer_input import PerLayerInput
 from costcalc.architecture.places import At, Stream
-from costcalc.architecture.positions import NoPositions, Positions, has_one_table
+from costcalc.architecture.positions import LearnedPositions, NoPositions, Positions, has_one_table
 from costcalc.architecture.recurrent_depth import Hierarchy, Loop
+from costcalc.architecture.streams import check_streams, streams_ahead
 from costcalc.inventory import Record
 
 MOST_LAYERS = 100_000
@@ -148,6 +149,9 @@ class Stack(Component):
             message = "the last layer has a `shortcut`, and its result is added behind the next one"
             raise RuleError(message, (*where, "layers"), "write one more layer, or take it out there")
         self._check_shared_blocks(where)
+        around = ("altup", "per_layer_input", "hyper_connections", "padding", "global_tokens", "loop", "hierarchy")
+        is_plain = all(getattr(self, key) is None for key in around) and isinstance(self.positions, LearnedPositions)
+        check_streams(self._blocks(), is_plain=is_plain, where=where)
         self._check_text(where)
         check_lenders(self.layers, where, d_model)
         check_choosers(self.layers, (*where, "layers"))
@@ -179,6 +183,17 @@ class Stack(Component):
             found = f"layers of {' and '.join(map(str, sorted(heads)))} heads" if heads else "no layer with attention"
             message = f"one table of relative positions is for {found}"
             raise RuleError(message, (*where, "positions"), "write `per_layer: true`, or the same heads everywhere")
+
+    def _blocks(self) -> list[Block]:
+        """The distinct ones."""
+        blocks: list[Block] = []
+        _order(self.layers, blocks, {})
+        return blocks
+
+    @property
+    def streams_ahead(self) -> int:
+        """Streams of a text that look ahead of the main one."""
+        return streams_ahead(self._blocks())
 
     def _check_shared_blocks(self, where: Where) -> None:
         """One set of weights is for layers that are equal in all else: others would count it once more."""
@@ -226,6 +241,8 @@ class Stack(Component):
             yield from self.per_layer_input.below(at, d_model, stream, self.norm, layers=self.depth)
         if self.altup is not None:
             yield from self.altup.below(at, d_model, stream)
+        if self.streams_ahead:
+            yield at.weight("ngram_embedding", {"ahead": self.streams_ahead, "D": d_model}, table=True)
         if has_one_table(self.positions):
             yield from self.positions.bias_records(at, *self._relative_heads())
         if self.hierarchy is not None:

@@ -6,6 +6,7 @@ from costcalc.inventory.chosen import BlockPairs
 from costcalc.inventory.compressed import Entries, EntryPairs, Overlapping, Waiting
 from costcalc.inventory.distances import Distances, EachDistances
 from costcalc.inventory.extents import (
+    AheadPairs,
     Asking,
     Context,
     CrossPairs,
@@ -40,6 +41,7 @@ from costcalc.inventory.texts import FirstTokens, Stages, Text, TextRows
 from costcalc.inventory.workload import Workload
 
 __all__ = [
+    "AheadPairs",
     "Asking",
     "BlockPairs",
     "BlockSparsePairs",

@@ -264,6 +264,28 @@ class Asking(Extent):
 
 
 @dataclass(frozen=True, slots=True)
+class AheadPairs(Extent):
+    """(query, key) pairs of streams that look ahead (ProphetNet, arXiv 2001.04063): each at the main one and itself.
+
+    Query i of stream j = 1 .. n sees max(p + i + 1 - j, 1) tokens of the main stream, p = past, and itself:
+    2·T + (triangle of p + T - j) - (triangle of p - j) for each stream. Rectangle: n·T·(p + T + T).
+    """
+
+    letters: ClassVar[str] = "B·P_ahead"
+    streams: int = 1
+
+    def of(self, workload: Workload) -> int:
+        """B x n x P."""
+        past, new = workload.past_tokens, workload.new_tokens
+        if workload.counting == "rectangle":
+            return workload.batch * self.streams * new * (past + new + new)
+        pairs = 0
+        for stream in range(1, self.streams + 1):
+            pairs = pairs + 2 * new + _triangle(positive(past + new - stream)) - _triangle(positive(past - stream))
+        return workload.batch * pairs
+
+
+@dataclass(frozen=True, slots=True)
 class CrossPairs(Extent):
     """Every new token against every encoder token: B x T x M."""
 

@@ -45,6 +45,8 @@ LETTERS = {
     "rows_of_distances": "rows of a table, one for each distance between tokens",
     "distances": "distances between tokens, for each of which there is a row",
     "buckets": "buckets of relative positions",
+    "of_text": "streams of a text, the main one among them",
+    "ahead": "streams of a text that look ahead",
     "E": "experts",
     "entities": "entities that have a row of a table",
     "E_unused": "experts of which only first matrices are held, which no token meets",

@@ -28,6 +28,7 @@ from costcalc.reference.mixed_convolution import mixed_convolution
 from costcalc.reference.mixers import mixer
 from costcalc.reference.mixture_of_heads import mixture_of_heads
 from costcalc.reference.multi_resolution import multi_resolution
+from costcalc.reference.ngram import ngram_attention
 from costcalc.reference.norm_gate import gated_norm
 from costcalc.reference.norms import norm
 from costcalc.reference.on_scores import ON_SCORES
@@ -58,6 +59,7 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "block_sparse": block_sparse,
     "local": local,
     "global_local": global_local,
+    "ngram": ngram_attention,
     "disentangled": disentangled,
     "landmarks": landmarks,
     "collisions": collisions,

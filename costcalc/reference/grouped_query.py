@@ -144,7 +144,11 @@ def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) ->
     """
     if sight.request is None or sight.memory is None:
         raise ValueError("cross-attention needs tokens to look at, and a request that keeps them")
-    width = x.shape[-1]
+    width, texts = x.shape[-1], x.shape[:2]
+    if len(x) != len(sight.memory):  # several streams of a text (ProphetNet) are that many more of its rows
+        streams = len(x) // len(sight.memory)
+        x = x.reshape(streams, len(sight.memory), *x.shape[1:]).swapaxes(0, 1)  # (B, streams, T, D)
+        x = x.reshape(len(x), streams * texts[1], width)  # (B, streams·T, D)
     q = queries(fields, x, at, d_model=width)  # (B, N, T, H)
     memory = sight.memory  # (B, M, D), or of another width
     if memory.shape[-1] != (fields["memory_width"] or width):
@@ -154,7 +158,10 @@ def cross_grouped_query(fields: Fields, x: Array, at: Scope, *, sight: Sight) ->
     values = sight.request.once(at.named("v_cache"), v)  # (B, K, M, v)
     factors = {name: fields[name] for name in ("scale", "softcap")}
     mixed = mixed_values(q, keys, values, at, **factors, causal=False, sinks=_sinks(fields, at))  # (B, N, T, v)
-    return _projected_back(fields, x, mixed, at, d_model=width)
+    y = _projected_back(fields, x, mixed, at, d_model=width)  # (B, T, D)
+    if len(x) == texts[0]:
+        return y
+    return y.reshape(len(x), texts[0] // len(x), texts[1], width).swapaxes(0, 1).reshape(*texts, width)
 
 
 def queries(fields: Fields, x: Array, at: Scope, *, d_model: int) -> Array:

@@ -16,6 +16,7 @@ from costcalc.reference.entities import hold_entities
 from costcalc.reference.head import HEADS, pooled, read_by_head
 from costcalc.reference.kinds import of_kind
 from costcalc.reference.multi_token import multi_token
+from costcalc.reference.ngram import embedded_streams, of_streams_ahead, streams_ahead
 from costcalc.reference.request import Request
 from costcalc.reference.sight import Forms, Sight
 from costcalc.reference.stack import AfterLayer, expanded, shared_positions, shared_sums, stack
@@ -100,6 +101,7 @@ def _forward(
         root.table("spare_embedding", fields["vocab_size"], fields["d_model"])  # nothing looks it up
     x = read_by_head(fields, x, tape.pooled, logits=logits)  # (B, T or 1, D)
     result = of_kind(HEADS, fields["head"]["kind"], "head")(fields, x, table, root)  # (B, T, V)
+    result = result[: len(given.tokens)]  # of several streams the one that guesses the next token
     if main == "decoder":
         _keep(request, given.tokens.shape[1], tape)
     return result
@@ -159,12 +161,17 @@ def decoded(
             memory = root.under("encoder").linear("output_projection", memory, fields["d_model"], bias=True)
     at, some = root.under("decoder"), fields["decoder"]
     here = request.past + np.arange(given.tokens.shape[1])  # (T)
-    x = embedded(fields, given.tokens, table, at, positions=some["positions"], here=here, token_types=given.token_types)
+    ahead, where = streams_ahead(list(expanded(some["layers"]))), {"positions": some["positions"], "here": here}
+    if ahead:
+        x = embedded_streams(fields, given.tokens, table, at, streams=ahead, **where)  # ((1 + n)·B, T, D)
+    else:
+        x = embedded(fields, given.tokens, table, at, token_types=given.token_types, **where)
     held = [request.arrays[path].shape[-2] for path in request.cross] if request.past else [memory.shape[1]]
     shared = shared_positions(some, at, d_model=x.shape[-1])
     sight = Sight(request.past, True, request, memory, any(held), shared, **forms._asdict())
     after = _told(on_layer, before, before + layers)
-    return stack(some, given.tokens, x, at, sight=sight, after=after)  # (B, T, D)
+    x = stack(some, given.tokens, x, at, sight=sight, after=after)  # (B, T, D)
+    return of_streams_ahead(x, ahead) if ahead else x
 
 
 def encoder(

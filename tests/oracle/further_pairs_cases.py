@@ -83,6 +83,17 @@ SMALL: dict[str, Config] = {
         "num_sparse_decoder_layers": 1,
         "relative_attention_num_buckets": 7,
     },
+    "prophetnet": {
+        "vocab_size": 97,
+        "hidden_size": 42,
+        "num_encoder_layers": 3,
+        "num_decoder_layers": 2,
+        "num_encoder_attention_heads": 6,
+        "num_decoder_attention_heads": 7,
+        "encoder_ffn_dim": 37,
+        "decoder_ffn_dim": 41,
+        "max_position_embeddings": 83,
+    },
     "t5gemma2": {
         "encoder": {"text_config": OF_GEMMA, "vision_config": OF_IMAGES},
         "decoder": {**OF_GEMMA, "num_hidden_layers": 2},
@@ -107,6 +118,7 @@ USUAL = {
     "nllb-moe": "NllbMoeForConditionalGeneration",
     "t5gemma": "T5GemmaForConditionalGeneration",
     "t5gemma2": "T5Gemma2ForConditionalGeneration",
+    "prophetnet": "ProphetNetForConditionalGeneration",
 }
 SIDES: dict[str, Config] = {
     "images-and-text": {
@@ -209,6 +221,15 @@ CASES |= {
     class=SwitchTransformersModel tie_word_embeddings=false; relative_attention_num_buckets=16 router_dtype="bfloat16";
     expert_capacity=128 router_jitter_noise=0.1 add_router_probs=true
     """,
+    "prophetnet": """
+    num_decoder_layers=1 decoder_ffn_dim=13; num_encoder_layers=1 encoder_ffn_dim=13; ngram=1; ngram=3; num_buckets=8;
+    num_buckets=17 relative_max_distance=64; max_position_embeddings=64; vocab_size=53 activation_function="relu";
+    num_decoder_attention_heads=6 num_encoder_attention_heads=7; hidden_size=36 num_decoder_attention_heads=4;
+    tie_word_embeddings=false; class=ProphetNetModel; class=ProphetNetModel tie_word_embeddings=false;
+    class=ProphetNetForCausalLM; class=ProphetNetForCausalLM tie_word_embeddings=false ngram=3;
+    class=ProphetNetForCausalLM add_cross_attention=false num_encoder_layers=7; disable_ngram_loss=true eps=0.1;
+    class=ProphetNetForCausalLM num_decoder_layers=3 num_buckets=5 num_attention_heads=5
+    """,
     "t5gemma2": """
     decoder.num_hidden_layers=7; decoder.num_hidden_layers=1 decoder.num_key_value_heads=6; decoder.attention_bias=true;
     decoder.intermediate_size=41 decoder.head_dim=14; decoder.final_logit_softcapping=30.0; decoder.sliding_window=96;
@@ -245,6 +266,7 @@ REFUSED = {
     "seamless_m4t": "decoder_attention_heads=5; encoder_ffn_dim=null",
     "seamless_m4t_v2": "decoder_attention_heads=5; encoder_ffn_dim=null",
     "switch_transformers": "num_experts=0; num_layers=null",
+    "prophetnet": "num_decoder_attention_heads=5; pad_token_id=null; add_cross_attention=false; ngram=0",
     "t5gemma2": """
     decoder.hidden_size=48; decoder.vocab_size=53; is_encoder_decoder=false; decoder.num_attention_heads=5
     """,
@@ -265,6 +287,7 @@ NAMES = {
         "num_attention_heads": "decoder_attention_heads",
     },
     "fsmt": {"hidden_size": "d_model", "num_hidden_layers": "encoder_layers", "vocab_size": "tgt_vocab_size"},
+    "prophetnet": {"num_attention_heads": "num_encoder_attention_heads"},
     "seamless_m4t": {"num_hidden_layers": "decoder_layers"},
     "seamless_m4t_v2": {"num_hidden_layers": "decoder_layers"},
     "switch_transformers": {"num_hidden_layers": "num_layers"},

@@ -81,6 +81,9 @@ class Passes:
         if "encoder_outputs" not in given or self.named == "FSMTModel":  # which asks for a source that it has read
             given["input_ids"] = self.ones(batch, memory)
         masks = self.masks(new, memory, given.get("cache")) if "T5Gemma" in self.named else {}
+        if "ProphetNet" in self.named:  # its own would be laid out for as many layers as the encoder has
+            empty = (transformers.DynamicCache(), transformers.DynamicCache())
+            given = {"cache": transformers.EncoderDecoderCache(*empty), **given}
         kept = {} if "Switch" in self.named else {"use_cache": True}  # which hands that to its encoder too, and stops
         return self.counted(decoder_input_ids=self.ones(batch, new), **kept, **masks, **given)
 
@@ -119,6 +122,8 @@ def _pair(passes: Passes) -> dict[str, int]:
         row[f"cache{tokens}"] = held(output.cache.self_attention_cache)
         row[f"cross{tokens}"] = held(output.cache.cross_attention_cache)
     row["flops5_memory11_batch3"] = passes.pair(5, 11, batch=3)[0]
+    if "ProphetNet" in passes.named:
+        return row
     _, output = passes.pair(13, 7)
     kind = MoEModelOutput if passes.device == "cpu" else BaseModelOutput
     memory = kind(last_hidden_state=output.encoder_last_hidden_state)
@@ -134,6 +139,8 @@ def _causal(passes: Passes) -> dict[str, int]:
         cache = transformers.DynamicCache()  # its own may be laid out for as many layers as an encoder has
         row[f"flops{tokens}"] = passes.alone(tokens, cache)[0]
         row[f"cache{tokens}"] = held(cache)
+    if "ProphetNet" in passes.named:  # looks at the number of a position, which the meta device does not have
+        return row
     passes.alone(47, cache := transformers.DynamicCache())
     return row | {"decode48": passes.alone(1, cache)[0]}
 

@@ -212,6 +212,7 @@ def pair_cases():
     yield "pair with normed embeddings", pair(embedding={"norm": "rmsnorm", "token_types": 2, "width": 7})
     yield from wide_pair_cases()
     yield from merged_cases()
+    yield from ngram_cases()
     asks = [{"attention": CORE, "cross_attention": ASKED}, {"attention": CORE, "norms": "post"}]
     yield "pair that asks in one layer", {**pair(), "decoder": {"layers": asks}}
 
@@ -230,6 +231,23 @@ def merged_cases():
     yield "pair with rows of their own", pair(embedding={"own_rows": 1, "width": 7}, tie_embeddings=True)
     for window in (1, 2, 3, 4, 20, 21, 1008):
         yield f"encoder uneven window {window}", encoder(attention={"window": window, "uneven_window": True})
+
+
+def ngram_cases():
+    """(name, written form) of a main stream and streams that look ahead."""
+    where = {"positions": LEARNED, "embedding": {"norm": "layernorm", "scale": 2.0}}
+    for streams, bias in product((1, 2, 5), (False, True)):
+        some = {"kind": "ngram", "heads": 3, "head_dim": 5, "streams": streams, "buckets": 7, "max_distance": 11}
+        reads = {"attention": {**some, "bias": bias, "out_bias": bias}}
+        yield (
+            f"pair of {streams} streams {bias}",
+            pair(decoder={**reads, "norms": "post"}, tie_embeddings=bias, **where),
+        )
+        yield f"{streams} streams {bias}", small(layer={**reads, "cross_attention": ASKED}, **where)
+    some = {"kind": "ngram", "heads": 2, "scale": 0.3, "head_dim": None}
+    yield "streams, heads derived", small(layer={"attention": some}, d_model=14, head="none", **where)
+    routed = {"attention": {**some, "head_dim": 3}, "feed_forward": MIXTURE}
+    yield "streams to experts", pair(decoder=routed, **where)
 
 
 def wide_pair_cases():
@@ -1287,6 +1305,7 @@ ALL = {
     "BlockSparse": ("blocks 2 0", r"encoder\.layers\.\d\.attention\..*", True),
     "Local": ("sums rms", r"encoder\.layers\.\d\.attention\..*", True),
     "GlobalLocal": ("beside 4 True True", r"encoder\.layers\.\d\.attention\..*", True),
+    "NGram": ("2 streams True", r"decoder\.layers\.\d\.attention\..*", True),
     "Profiled": ("profiled None True 0", r"decoder\.layers\.\d\.attention\..*", True),
     "Mixture": ("correction buffer True", r"decoder\.layers\.\d\.feed_forward\..*", True),
     **{
@@ -1370,6 +1389,8 @@ def test_a_kind_that_is_in_no_case_is_found():
         ("Embedding", "affine", True),
         ("Embedding", "affine", False),
         ("Embedding", "tables", "EmbeddingTable"),
+        ("Embedding", "own_rows", "a number"),
+        ("Embedding", "own_rows", None),
         *((owner, field, choice) for owner, field, choice in everything_offered() if owner == "EmbeddingTable"),
         *((owner, field, choice) for owner, field, choice in everything_offered() if owner in ("LayerNorm", "RMSNorm")),
     }

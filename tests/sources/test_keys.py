@@ -56,7 +56,7 @@ OF_HEADS += ["width", "labels", "of", "transform_width"]
 OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_scale", "window", "rope_norm"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
-OF_KIN = ["disentangled", "mixed_convolution", "profiled"]
+OF_KIN = ["disentangled", "mixed_convolution", "profiled", "ngram"]
 OF_TEXTS = ["sliding", "block_sparse", "local", "global_local", "landmarks", "collisions"]
 OF_TEXTS += ["multi_resolution"]
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]

@@ -20,6 +20,7 @@ from costcalc.architecture.attention.local import Local
 from costcalc.architecture.attention.mixed_convolution import MixedConvolution
 from costcalc.architecture.attention.mixture_of_heads import MixtureOfHeads
 from costcalc.architecture.attention.multi_resolution import MultiResolution
+from costcalc.architecture.attention.ngram import NGram
 from costcalc.architecture.attention.profiled import Profiled
 from costcalc.architecture.attention.sliding import Sliding
 
@@ -36,7 +37,8 @@ Attention = Annotated[
     | OfText
     | Disentangled
     | MixedConvolution
-    | Profiled,
+    | Profiled
+    | NGram,
     Field(discriminator="kind"),
 ]
 
@@ -58,6 +60,7 @@ __all__ = [
     "MixedConvolution",
     "MixtureOfHeads",
     "MultiResolution",
+    "NGram",
     "OfText",
     "Profiled",
     "Sliding",

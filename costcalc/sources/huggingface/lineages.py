@@ -271,6 +271,7 @@ LINEAGES = {
     "phimoe": "mixtral",
     "plbart": "bart",
     "pp_chart2table": "nested",
+    "prophetnet": "prophetnet",
     "qianfan_ocr": "nested",
     "qwen": "own_code",
     "qwen2": "qwen",
