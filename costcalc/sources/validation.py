@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from costcalc.architecture import Architecture, RuleError
+from costcalc.architecture.block import Block
 from costcalc.architecture.written import FullForm, full_form
 from costcalc.errors import FEW_LETTERS, CostcalcError, shown
 from costcalc.sources.keys import homes_of, kinds_at, kinds_with, known_keys, written_paths
@@ -151,6 +152,8 @@ def _unknown_key(problem: _Problem) -> tuple[str, str]:
     container = problem.where[:-1]
     known = known_keys(container, problem.data)
     homes, of_kinds = homes_of(problem.key), kinds_with(problem.key, container)
+    if len(homes) > FEW_HOMES:  # of parts inside of parts nobody thinks first
+        homes = [home for home in homes if home in Block.model_fields] or homes
     home = [f"`{problem.key}` belongs in {' or '.join(homes)}"] if 1 <= len(homes) <= FEW_HOMES else []
     if of_kinds:  # it stands where it may, but beside another kind
         home = [f"`{problem.key}` is of kind {' or '.join(of_kinds)}"]

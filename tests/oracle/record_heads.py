@@ -36,6 +36,8 @@ ARRAYS = {"Model": 0, "ForSequenceClassification": 1, "ForTokenClassification": 
 """How many arrays a class has of its own."""
 HEADS = ("score", "classifier", "qa_outputs")
 LABELS = 7
+WITH_TOWERS = ("git", "moshi", "phi4_multimodal")
+"""Their bare classes hold more than the text model, which alone is counted."""
 FOR_THOSE_WITHOUT_SIZES: tuple[dict[str, Any], ...] = (
     {"head_dim": 128},
     {"num_key_value_heads": 8},
@@ -48,7 +50,7 @@ def of_decoders() -> Iterator[tuple[str, str, str]]:
     """(model type, class, what it is for) of the types whose usual class is a causal language model."""
     for model_type, module in LINEAGES.items():
         known = import_module(f"costcalc.sources.huggingface.{module}").CLASSES[model_type]
-        if module == "nested" or not known[0].endswith(("ForCausalLM", "LMHeadModel")):
+        if module == "nested" or model_type in WITH_TOWERS or not known[0].endswith(("ForCausalLM", "LMHeadModel")):
             continue
         for use, names in USES.items():
             named = names.get(model_type)
