@@ -295,6 +295,32 @@ NAMES = {
 }
 
 
+TELLING = {
+    **dict.fromkeys(("bart", "mbart", "mvp"), ("ForSequenceClassification", "ForQuestionAnswering")),
+    "plbart": ("ForSequenceClassification",),
+    **dict.fromkeys(
+        ("t5", "mt5", "umt5"), ("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification")
+    ),
+}
+"""Classes of the pairs of `record_pairs.py` that tell labels: how their names end."""
+LABELS: tuple[Config, ...] = ({}, {"num_labels": 5}, {"id2label": {"0": "a", "1": "b", "2": "c"}})
+
+
+def telling(stems: dict[str, str]) -> Iterator[tuple[str, Config]]:
+    """The name and the config of each case of those classes. The ends of an answer are two, whatever is said."""
+    of_t5 = {key: SMALL["switch_transformers"][key] for key in ("vocab_size", "d_model", "d_kv", "d_ff", "num_heads")}
+    for model_type, endings in TELLING.items():
+        sizes = {**BOTH, "forced_eos_token_id": 1} if "t5" not in model_type else {**of_t5, "num_layers": 2}
+        for ending in endings:
+            named = f"{stems[model_type]}{ending}"
+            for said in (*LABELS, {"tie_word_embeddings": False}):
+                if ending == "ForQuestionAnswering" and (said.keys() & {"num_labels", "id2label"}):
+                    continue
+                name = ",".join(f"{key}={len(v) if isinstance(v, dict) else v}" for key, v in said.items()) or "plain"
+                config = {"model_type": model_type, "architectures": [named], **sizes, **said}
+                yield f"{model_type}/{named}/{name}", config
+
+
 def raw(model_type: str, case: str) -> Config:
     """A whole `config.json`: the small one with the changes of a case."""
     changes = dict(word.split("=", 1) for word in case.split())

@@ -3,6 +3,7 @@
 Run it in the throwaway environment that `record.py` describes (README.md beside this file says what each field means):
 
     throwaway/bin/python tests/oracle/record_further_pairs.py               # rewrites further_pairs.json
+    throwaway/bin/python tests/oracle/record_further_pairs.py --tasks       # rewrites pair_tasks.json
     throwaway/bin/python tests/oracle/record_further_pairs.py --defaults    # rewrites the importers' class defaults
 """
 
@@ -20,9 +21,9 @@ from typing import Any
 
 import torch
 import transformers
-from further_pairs_cases import CASES, REFUSED, SMALL, Config, cases, raw
+from further_pairs_cases import CASES, REFUSED, SMALL, Config, cases, raw, telling
 from record import DEFAULTS
-from record_pairs import held
+from record_pairs import STEMS, held
 from torch.utils.flop_counter import FlopCounterMode
 from transformers.modeling_outputs import BaseModelOutput, MoEModelOutput
 from transformers.models.t5gemma.configuration_t5gemma import T5GemmaModuleConfig
@@ -171,6 +172,16 @@ def _error(config: Config) -> str:
     raise SystemExit(f"{config}: expected the library to refuse this")
 
 
+def record_telling() -> None:
+    """Parameters of the classes that tell labels; they look at the numbers of tokens, and are not run."""
+    rows = []
+    for name, config in telling(STEMS):
+        held_ones = build(config).parameters()
+        row = {"id": name, "config": config, "params": sum(p.numel() for p in held_ones)}
+        rows.append(json.dumps(row, separators=(",", ":")))
+    (HERE / "pair_tasks.json").write_text("[\n" + ",\n".join(rows) + "\n]\n", encoding="utf-8")
+
+
 def write_defaults() -> None:
     """The raw field defaults of each config class, as `record.py` writes them."""
     for model_type in SMALL:
@@ -194,10 +205,14 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--defaults", action="store_true", help="write the class defaults instead")
+    parser.add_argument("--tasks", action="store_true", help="write pair_tasks.json: classes that tell labels")
     parser.add_argument("--only", nargs="*", default=list(SMALL), help="model types whose rows are recorded again")
     options = parser.parse_args()
     if options.defaults:
         write_defaults()
+        return
+    if options.tasks:
+        record_telling()
         return
     place = HERE / "further_pairs.json"
     before = json.loads(place.read_text("utf-8")) if place.exists() else []

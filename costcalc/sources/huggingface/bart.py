@@ -10,13 +10,14 @@ from functools import partial
 
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written
-from costcalc.sources.huggingface.pair import Classes, Kin, bart_classes, bart_like
+from costcalc.sources.huggingface.pair import Classes, Kin, bart_classes, bart_like, telling
+from costcalc.sources.huggingface.task_heads import ANSWERS, TEXTS
 
 PARTS: dict[str, Classes] = {
-    "bart": bart_classes("Bart"),
-    "mbart": bart_classes("MBart"),
-    "plbart": bart_classes("PLBart"),
-    "mvp": bart_classes("Mvp"),
+    "bart": {**bart_classes("Bart"), **telling("Bart", TEXTS, ANSWERS)},
+    "mbart": {**bart_classes("MBart"), **telling("MBart", TEXTS, ANSWERS)},
+    "plbart": {**bart_classes("PLBart"), **telling("PLBart", TEXTS)},
+    "mvp": {**bart_classes("Mvp"), **telling("Mvp", TEXTS, ANSWERS)},
     "blenderbot": bart_classes("Blenderbot"),
     "blenderbot-small": bart_classes("BlenderbotSmall"),
 }
@@ -27,7 +28,18 @@ BLENDERBOT_SMALL = Kin(norms="post", embedding_norm=True)
 
 
 def _read(config: Config, kin: Kin) -> Written:
-    return bart_like(config, kin, PARTS[config.model_type][config.model_class])
+    parts = PARTS[config.model_type][config.model_class]
+    if parts.task == ANSWERS:  # the class makes it two, whatever the file says
+        config.note("num_labels", "id2label")
+        config.values |= {"num_labels": None, "id2label": None}
+    return bart_like(config, kin, parts)
+
+
+def read_bart(config: Config) -> Written:
+    """Three labels, where the file does not say how many."""
+    if config.values.get("id2label") is None:
+        config.values.setdefault("num_labels", 3)
+    return _read(config, BART)
 
 
 def read_mvp(config: Config) -> Written:
@@ -50,7 +62,7 @@ def read_blenderbot_small(config: Config) -> Written:
 
 
 READERS = {
-    "bart": partial(_read, kin=BART),
+    "bart": read_bart,
     "mbart": partial(_read, kin=MBART),
     "plbart": partial(_read, kin=BART),
     "mvp": read_mvp,

@@ -12,20 +12,26 @@ from typing import Any, Literal, NamedTuple
 
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written, layer_count
+from costcalc.sources.huggingface.task_heads import ANSWERS, TEXTS, TOKENS, dense_first, task_head
+from costcalc.sources.huggingface.task_heads import TASKS as ENDINGS
 
 NORM: Written = {"kind": "layernorm", "eps": 1e-5}
 """The classes leave eps to their library, whose default this is."""
 
 
 class Parts(NamedTuple):
-    """What a class of a lineage has of the whole model."""
+    """What a class of a lineage has of the whole model. head: a vocabulary's. task: what labels are told of."""
 
     stacks: tuple[str, ...]
     head: bool = False
+    task: str | None = None
 
 
 WHOLE, BARE = Parts(("encoder", "decoder"), head=True), Parts(("encoder", "decoder"))
 ENCODER, CAUSAL = Parts(("encoder",)), Parts(("decoder",), head=True)
+
+TASKS = {task: Parts(("encoder", "decoder"), task=task) for task in (TEXTS, ANSWERS)}
+TASKS[TOKENS] = Parts(("encoder",), task=TOKENS)
 
 Classes = dict[str, Parts]
 """The classes that are read of one model type, the usual one first, and what each has."""
@@ -34,6 +40,18 @@ Classes = dict[str, Parts]
 def bart_classes(stem: str, usual: str | None = None) -> Classes:
     """The language model, the pair of stacks without a head, and the decoder alone with one."""
     return {usual or f"{stem}ForConditionalGeneration": WHOLE, f"{stem}Model": BARE, f"{stem}ForCausalLM": CAUSAL}
+
+
+def telling(stem: str, *tasks: str) -> Classes:
+    """The classes that tell labels of these."""
+    return {f"{stem}{ENDINGS[task]}": TASKS[task] for task in tasks}
+
+
+def head_of(config: Config, parts: Parts, vocabulary: Written) -> Written:
+    """What stands on the decoder, or on an encoder alone: labels of texts are told behind a dense layer."""
+    if parts.task is not None:
+        return task_head(config, parts.task, dense_first(), {})
+    return vocabulary if parts.head else {"kind": "none"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +97,7 @@ def bart_like(
         "context_length": config.size("max_position_embeddings"),
         "embedding": bottom(config, kin, d_model),
         **(tables or one_table(config, parts)),
-        "head": head if parts.head else {"kind": "none"},
+        "head": head_of(config, parts, head),
         **{side: stack(config, side, kin, positions) for side in parts.stacks},
     }
 

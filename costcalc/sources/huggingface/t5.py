@@ -13,12 +13,14 @@ from costcalc.errors import shown
 from costcalc.sources.huggingface.activations import ACTIVATIONS
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import Written, layer_count
-from costcalc.sources.huggingface.pair import BARE, ENCODER, WHOLE, Classes, Parts
+from costcalc.sources.huggingface.pair import BARE, ENCODER, WHOLE, Classes, Parts, head_of, telling
+from costcalc.sources.huggingface.task_heads import ANSWERS, TEXTS, TOKENS
 
 
 def _classes(stem: str, *more: str) -> Classes:
     whole = (f"{stem}ForConditionalGeneration", *more)
-    return {**dict.fromkeys(whole, WHOLE), f"{stem}Model": BARE, f"{stem}EncoderModel": ENCODER}
+    bare: Classes = {f"{stem}Model": BARE, f"{stem}EncoderModel": ENCODER}
+    return {**dict.fromkeys(whole, WHOLE), **bare, **telling(stem, TEXTS, TOKENS, ANSWERS)}
 
 
 PARTS: dict[str, Classes] = {
@@ -35,7 +37,7 @@ def read_t5(config: Config, *, per_layer: bool) -> Written:
     depth = {"encoder": layer_count(config, "num_layers")}
     own = config.size_or_none("num_decoder_layers")
     depth["decoder"] = depth["encoder"] if own is None else layer_count(config, "num_decoder_layers")
-    if parts != ENCODER:
+    if len(parts.stacks) > 1:
         config.expect("is_encoder_decoder", True)
         _check_depth(config, own)
     else:
@@ -49,7 +51,7 @@ def read_t5(config: Config, *, per_layer: bool) -> Written:
         "vocab_size": config.size("vocab_size"),
         "d_model": config.size("d_model"),
         "context_length": config.size_or_none("n_positions"),
-        "share_embeddings": parts != ENCODER,
+        "share_embeddings": len(parts.stacks) > 1,
         **_head(config, parts),
         **{
             side: {"norm": norm, "positions": positions, "layers": [{**layers[side], "repeat": depth[side]}]}
@@ -97,10 +99,8 @@ def _head(config: Config, parts: Parts) -> Written:
     config.expect("tie_word_embeddings", True, False, None)
     tied = config["tie_word_embeddings"] is not False
     scaled = tied if config["scale_decoder_outputs"] is None else config.flag("scale_decoder_outputs")
-    if not parts.head:
-        return {"tie_embeddings": False, "head": {"kind": "none"}}
-    scale = config.size("d_model") ** -0.5 if scaled else 1.0
-    return {"tie_embeddings": tied, "head": {"kind": "vocabulary", "scale": scale}}
+    vocabulary: Written = {"kind": "vocabulary", "scale": config.size("d_model") ** -0.5 if scaled else 1.0}
+    return {"tie_embeddings": tied and parts.head, "head": head_of(config, parts, vocabulary)}
 
 
 def _sublayers(config: Config) -> Written:

@@ -25,6 +25,7 @@ ORACLE = Path(__file__).resolve().parents[2] / "oracle"
 RECORDED: list[Row] = json.loads((ORACLE / "further_pairs.json").read_text("utf-8"))
 MEASURED = {row["id"]: row for row in RECORDED if "error" not in row}
 BROKEN = {row["id"]: row for row in RECORDED if "error" in row}
+TELLING: dict[str, Row] = {row["id"]: row for row in json.loads((ORACLE / "pair_tasks.json").read_text("utf-8"))}
 TYPES = list(dict.fromkeys(row["config"]["model_type"] for row in RECORDED))
 
 
@@ -180,3 +181,26 @@ def test_a_window_of_t5gemmas_encoder():
     assert scores["encoder.layers.attention.scores"] == 2 * 65 * 6 * 10
     assert scores["decoder.layers.attention.scores"] == 2 * 30 * 6 * 10
     assert scores["decoder.layers.cross_attention.scores"] == 2 * 121 * 6 * 10
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", TELLING)
+def test_a_class_that_tells_labels(name, form):
+    assert parameters(load(FORMS[form](TELLING[name]["config"]))).total == TELLING[name]["params"]
+
+
+@pytest.mark.parametrize("ending", ["ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification"])
+def test_it_verifies_with_labels(ending):
+    stem = "T5" if ending == "ForTokenClassification" else "Bart"
+    result = verify(load(TELLING[f"{stem.lower()}/{stem}{ending}/plain"]["config"]))
+    assert result.faults == ()
+    assert result.agrees
+
+
+def test_labels_of_a_text_are_told_once():
+    """Behind a dense layer on one row of each of B texts: 2·B·(42·42 + 42·3); of an answer, two for each token."""
+    work = Workload(batch=3, new_tokens=5, memory_tokens=7)
+    bare = load({**TELLING["bart/BartForSequenceClassification/plain"]["config"], "architectures": ["BartModel"]})
+    for ending, more in (("ForSequenceClassification", 3 * (42 * 42 + 42 * 3)), ("ForQuestionAnswering", 15 * 42 * 2)):
+        arch = load(TELLING[f"bart/Bart{ending}/plain"]["config"])
+        assert flops(arch, work).forward - flops(bare, work).forward == 2 * more
