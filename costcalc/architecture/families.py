@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from costcalc.architecture.attention import Disentangled, GroupedQuery, MixedConvolution, OfText
+from costcalc.architecture.attention import Disentangled, GroupedQuery, MixedConvolution, OfText, TransformerXL
 from costcalc.architecture.block import Block, is_recurrent
 from costcalc.architecture.component import RuleError, Where
 from costcalc.architecture.head import ClassifierHead, VocabularyHead
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from costcalc.architecture.architecture import Architecture
 
 DECODER_ONLY, ENCODER_ONLY, ENCODER_DECODER = "decoder-only", "encoder-only", "encoder-decoder"
-ALONE = (Disentangled,)
+ALONE = (Disentangled, TransformerXL)
 """Of these an encoder alone is described, and no pair's."""
-BOTH_WAYS = (Fourier, OfText, Disentangled, MixedConvolution)
+BOTH_WAYS = (Fourier, OfText, Disentangled, MixedConvolution, TransformerXL)
 """Kinds of attention and mixer that need the whole text at once."""
 STREAMS: dict[str, dict[str, Stream]] = {
     DECODER_ONLY: {"decoder": DECODER},

@@ -14,15 +14,17 @@ from costcalc.inventory.workload import Workload
 class Distances(Extent):
     """Twice the new tokens, as far as a table reaches to either side: 2 x min(T, reach), the same for all sequences.
 
+    reach: None for all of them.
+
     One more than the distances between T tokens: from -T to T - 1 (DeBERTa, arXiv 2006.03654, section 3.1).
     """
 
     letters: ClassVar[str] = "distances"
-    reach: int
+    reach: int | None
 
     def of(self, workload: Workload) -> int:
         """2 x min(T, reach)."""
-        count: int = 2 * smaller(workload.new_tokens, self.reach)
+        count: int = 2 * (workload.new_tokens if self.reach is None else smaller(workload.new_tokens, self.reach))
         return count
 
 

@@ -41,6 +41,7 @@ LETTERS = {
     "length": "rows of the position table",
     "rotated": "numbers that positions rotate",
     "own_rows": "rows beside the vocabulary's table",
+    "segments": "parts of a text that have a vector",
     "token_types": "token types",
     "rows_of_distances": "rows of a table, one for each distance between tokens",
     "distances": "distances between tokens, for each of which there is a row",

@@ -36,6 +36,7 @@ from costcalc.reference.profiled import profiled_attention
 from costcalc.reference.shared_block import shared_block
 from costcalc.reference.sight import Sight
 from costcalc.reference.tape import Scope
+from costcalc.reference.transformer_xl import transformer_xl
 from costcalc.reference.whole_text import block_sparse, global_local, local, sliding
 
 Sublayer = Callable[[Array], Array]
@@ -65,6 +66,7 @@ ATTENTION: dict[str, Callable[..., Array]] = {
     "collisions": collisions,
     "multi_resolution": multi_resolution,
     "mixed_convolution": mixed_convolution,
+    "transformer_xl": transformer_xl,
 }
 CROSS_ATTENTION = {"grouped_query": cross_grouped_query}
 

@@ -40,8 +40,9 @@ STEMS = {
     "deberta-v2": "DebertaV2",
     "squeezebert": "SqueezeBert",
     "convbert": "ConvBert",
+    "xlnet": "XLNet",
 }
-USUAL = {"xlm": "WithLMHeadModel", "flaubert": "WithLMHeadModel"}
+USUAL = {"xlnet": "LMHeadModel", "xlm": "WithLMHeadModel", "flaubert": "WithLMHeadModel"}
 """The first class of a type, where that is not ForMaskedLM."""
 SMALL: dict[str, Config] = {
     **dict.fromkeys(STEMS, SIZES),
@@ -73,6 +74,7 @@ SMALL: dict[str, Config] = {
         "intermediate_size": 60,
         **dict.fromkeys(("q_groups", "k_groups", "v_groups", "intermediate_groups", "output_groups"), 2),
     },
+    "xlnet": {"vocab_size": 97, "d_model": 42, "n_layer": 3, "n_head": 3, "d_inner": 61},
     "convbert": {**SIZES, "embedding_size": 17, "num_attention_heads": 6, "conv_kernel_size": 5},
     "ultrabert": {**SIZES, "sliding_window": 3, "prediction_head_size": 23},
 }
@@ -148,6 +150,11 @@ CASES = {
     head_ratio=9; conv_kernel_size=1; conv_kernel_size=9 num_groups=3 intermediate_size=60; num_groups=1;
     num_groups=7 intermediate_size=70 embedding_size=42 tie_word_embeddings=false; type_vocab_size=5 pad_token_id=0
     """,
+    "xlnet": """
+    n_layer=1; n_layer=7 tie_word_embeddings=false; tie_word_embeddings=true; class=Model; vocab_size=1009; d_inner=3;
+    n_head=1; d_model=60 n_head=4; class=Model tie_word_embeddings=false; d_head=14; mem_len=null; clamp_len=5;
+    ff_activation="relu"; same_length=true; n_head=21
+    """,
     "ultrabert": f"""{COMMON}{LLAMAS}; num_key_value_heads=1; head_dim=10 num_attention_heads=4 hidden_size=44;
     sliding_window=8; layer_types=FSS; layer_types=SSS sliding_window=1; layer_types=FFF; prediction_head_size=42;
     prediction_head_size=1 tie_word_embeddings=true; attention_windows=[0,5,5]; num_hidden_layers=5 sliding_window=64;
@@ -171,6 +178,7 @@ REFUSED = {
     "gte": 'hidden_act="geluu"; num_attention_heads=0; hidden_size=45',
     "deberta-v2": f"{_BERT}; conv_kernel_size=2; conv_kernel_size=3 conv_groups=5",
     "squeezebert": f"{_BERT}; q_groups=5; intermediate_groups=7; embedding_size=21",
+    "xlnet": "d_model=43; d_head=7; n_head=0",
     "convbert": f"{_BERT}; conv_kernel_size=4; head_ratio=3; num_groups=5; is_decoder=true add_cross_attention=true",
     "ultrabert": f"{_BERT}; num_key_value_heads=2; head_dim=7; layer_types=SS",
 }
@@ -212,6 +220,8 @@ HEADS = {
     **dict.fromkeys(
         ("xlm", "flaubert"), f"{TEXTS}{TOKENS}; class=ForQuestionAnsweringSimple".replace("num_hidden", "n")
     ),
+    "xlnet": f"""{ALL}Simple; class=ForSequenceClassification summary_use_proj=false;
+    class=ForSequenceClassification summary_type="first" """.replace("num_hidden_layers", "n_layer"),
     "tapas": TEXTS,
     "deberta": f"""{ALL}; class=ForSequenceClassification pooler_hidden_act="tanh" """,
     "electra": f'{ALL}; class=ForPreTraining; class=ForPreTraining embedding_size=42 hidden_act="relu"',
@@ -235,7 +245,8 @@ def raw(model_type: str, case: str) -> Config:
     made = {key: json.loads(value) for key, value in changes.items() if key != "layer_types"}
     if "layer_types" in changes:
         made["layer_types"] = [WORDS[letter] for letter in changes["layer_types"]]
-    renamed = {"hidden_size": "emb_dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"}
+    olds = ("d_model", "n_head", "n_layer") if model_type == "xlnet" else ("emb_dim", "n_heads", "n_layers")
+    renamed = dict(zip(("hidden_size", "num_attention_heads", "num_hidden_layers"), olds, strict=True))
     dropped = {renamed[key] for key in made if key in renamed}
     small = {key: value for key, value in SMALL[model_type].items() if key not in dropped}
     return {"model_type": model_type, "architectures": [name], **small, **made}

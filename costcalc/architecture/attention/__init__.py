@@ -23,6 +23,7 @@ from costcalc.architecture.attention.multi_resolution import MultiResolution
 from costcalc.architecture.attention.ngram import NGram
 from costcalc.architecture.attention.profiled import Profiled
 from costcalc.architecture.attention.sliding import Sliding
+from costcalc.architecture.attention.transformer_xl import TransformerXL
 
 OfText = Sliding | BlockSparse | Local | GlobalLocal | Landmarks | Collisions | MultiResolution
 """Those that need the whole text at once."""
@@ -37,6 +38,7 @@ Attention = Annotated[
     | OfText
     | Disentangled
     | MixedConvolution
+    | TransformerXL
     | Profiled
     | NGram,
     Field(discriminator="kind"),
@@ -64,4 +66,5 @@ __all__ = [
     "OfText",
     "Profiled",
     "Sliding",
+    "TransformerXL",
 ]

@@ -342,6 +342,7 @@ LINEAGES = {
     "xlm": "xlm",
     "xlm-roberta": "bert",
     "xlm-roberta-xl": "bert",
+    "xlnet": "xlnet",
     "xlstm": "xlstm",
     "xverse": "dialects",
     "yoso": "approximations",
