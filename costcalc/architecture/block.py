@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
@@ -21,10 +21,12 @@ from costcalc.architecture.attention import (
 )
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.block_residuals import BlockResiduals, rules_of_residuals
+from costcalc.architecture.bottleneck import Bottleneck
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.condition import condition_records
 from costcalc.architecture.convolution_beside import ConvolutionBeside
 from costcalc.architecture.feed_forward import FeedForward, Mixture, Network, RWKVChannel
+from costcalc.architecture.language_adapters import LanguageAdapters
 from costcalc.architecture.mixer import Fourier, Mixer
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.norm_gate import NormGate
@@ -73,7 +75,8 @@ class Block(Component):
         its start and each sublayer's output, every one weighs 1 / sqrt(n) (Beam); it changes no count. shortcut: a
         second network that reads what `feed_forward` reads, behind the same norm, and whose result is added behind the
         next layer (LongCat-Flash, arXiv 2509.01322, section 2.2).
-    convolution: beside the whole layer (DeBERTa-v2's first).
+    convolution: beside the whole layer (DeBERTa-v2's first). adapters: of languages, behind the network (X-MOD).
+    bottleneck: the layer is inside of it, with several equal networks (MobileBERT).
     output_conv: what a sublayer gives, and a convolution of it over its latest tokens (Inkling). block_residuals:
     sublayers read weighted means of the stream and of what earlier blocks of layers left (Inkling-2).
     mixer: in place of an attention; all but FNet's are recurrent. mixer_beside: one beside the attention, of what
@@ -110,6 +113,8 @@ class Block(Component):
     conditioned: Size | None = None
     output_conv: OutputConv | None = None
     block_residuals: BlockResiduals | None = None
+    adapters: LanguageAdapters | None = None
+    bottleneck: Bottleneck | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
         """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
@@ -173,6 +178,20 @@ class Block(Component):
                 yield rotary_dim <= head_dim, f"rotary_dim {rotary_dim} is more than head_dim {head_dim}"
                 yield rotary_dim % 2 == 0, f"rotary_dim {rotary_dim} is odd: RoPE rotates pairs"
         yield from self._rules_of_distances()
+        if self.adapters is not None:
+            yield self.feed_forward is not None and not self.parallel, "`adapters` stand behind a `feed_forward`"
+        if self.bottleneck is not None:
+            is_plain = isinstance(self.attention, GroupedQuery) and self.attention.kv_heads in (
+                None,
+                self.attention.heads,
+            )
+            yield (
+                is_plain and self.feed_forward is not None and self.norms == "post",
+                "a `bottleneck` holds multi-head attention and a `feed_forward`, with `norms: post`",
+            )
+            if isinstance(self.attention, GroupedQuery):
+                inner = self.bottleneck.inner(d_model)
+                yield inner % self.attention.heads == 0, f"{inner} is not a multiple of heads {self.attention.heads}"
         yield from self._rules_of_what_is_beside()
         yield from self._rules_of_plain_layers()
         yield from rules_of_residuals(self)
@@ -240,8 +259,10 @@ class Block(Component):
             other: Mixer | SharedBlock | FeedForward | None = getattr(self, name)
             if other is not None:
                 other.check((*where, name), d_model)
-        if self.convolution is not None:
-            self.convolution.check((*where, "convolution"), d_model)
+        for name in ("convolution", "adapters", "bottleneck"):
+            around: ConvolutionBeside | LanguageAdapters | Bottleneck | None = getattr(self, name)
+            if around is not None:
+                around.check((*where, name), d_model)
         super().check(where, d_model)
 
     def derived(self, d_model: int) -> Iterator[str]:
@@ -258,6 +279,9 @@ class Block(Component):
 
     def _of_one_stream(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """Norms, attention or mixer, feed-forward, in the order in which a reader meets them."""
+        if self.bottleneck is not None:
+            yield from self._inside(at, d_model, stream)
+            return
         width = {"D": d_model}
         stream = stream if not self.needs_memory else replace(stream, rows=CROSS.rows)
         if self.parallel == "one_norm":
@@ -284,6 +308,13 @@ class Block(Component):
         if self.layer_scale:
             yield at.weight("layer_scale", {"one": 1}, role=self.layer_scale)
 
+    def _inside(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
+        """A layer inside a bottleneck."""
+        if self.bottleneck is None or self.feed_forward is None or not isinstance(self.attention, GroupedQuery):
+            return
+        parts: Any = {"norm": self.norm, "attention": self.attention, "network": self.feed_forward}
+        yield from self.bottleneck.records(at, d_model, stream, **parts)
+
     def _beside(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         """A second network, one whose result is added later, and what is beside the whole layer."""
         width = {"D": d_model}
@@ -294,6 +325,8 @@ class Block(Component):
             yield from self.norm.records(at, "feed_forward_beside_output_norm", width)
         if self.shortcut is not None:
             yield from self.shortcut.records(at.under("shortcut"), d_model, stream)
+        if self.adapters is not None:
+            yield from self.adapters.records(at, d_model, stream, self.norm)
         if self.convolution is not None:
             yield from self.convolution.records(at, d_model, stream, self.norm)
         if self.block_residuals is not None:

@@ -23,7 +23,8 @@ class Embedding(Component):
     changes no count. token_types: rows of a table that tells the parts of a text apart (BERT, arXiv 1810.04805). norm:
     a norm of the sum of all these, at the bottom of each stack. affine: what enters the first layer is shifted and
     scaled, channel by channel (ZAYA1). tables: further ones. own_rows: tokens whose rows are held beside the table, so
-    that the head has none of theirs (the end of an image in T5Gemma-2).
+    that the head has none of theirs (the end of an image in T5Gemma-2). neighbours: the rows of the token behind and of
+    the one before are joined to a token's (MobileBERT's trigrams, arXiv 2004.02984, section 3.2).
     """
 
     width: Size | None = None
@@ -33,6 +34,7 @@ class Embedding(Component):
     token_types: Size | None = None
     norm: Norm | None = None
     affine: Flag = False
+    neighbours: Flag = False
     tables: tuple[EmbeddingTable, ...] = ()
     own_rows: Size | None = None
 
@@ -54,10 +56,10 @@ class Embedding(Component):
         yield self.width is not None or is_placed, "`project` says where the projection stands, which needs a `width`"
         names = [table.name for table in self.tables]
         yield len(names) == len(set(names)), "two `tables` have one name"
-        joins = any(table.use == "joined" for table in self.tables)
+        joins = self.neighbours or any(table.use == "joined" for table in self.tables)
         yield (
             not joins or (self.width is not None and self.project == "before"),
-            "what `tables` join is projected to the model's width: that needs a `width`, and `project: before`",
+            "what `tables` or `neighbours` join is projected: that needs a `width`, and `project: before`",
         )
 
     def left_out(self, d_model: int) -> dict[str, tuple[Any, str]]:
@@ -97,5 +99,6 @@ class Embedding(Component):
 
     def _projection(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         if self.width is not None:
-            read = {"joined": self.width + self.joined} if self.joined else {"W": self.width}
+            whole = self.width * (3 if self.neighbours else 1) + self.joined
+            read = {"W": self.width} if whole == self.width else {"joined": whole}
             yield from at.linear("embedding_projection", stream.rows, read, {"D": d_model}, bias=self.bias)

@@ -211,6 +211,13 @@ def _of_tables(arch: Architecture) -> Iterator[FamilyRule]:
         ("tie_embeddings",),
         "write `tie_embeddings: false`, or take `width` out of the head",
     )
+    has_beside = isinstance(arch.head, VocabularyHead) and arch.head.beside
+    yield (
+        not has_beside or (arch.embedding.width is not None and arch.embedding.width < arch.d_model),
+        "a table `beside` the embedding's needs one that is narrower than the model",
+        ("head", "beside"),
+        "write a `width` in `embedding`, or take it out",
+    )
     is_spare = isinstance(arch.head, VocabularyHead) and arch.head.bias == "spare"
     yield (
         not (is_spare and arch.tie_embeddings),

@@ -26,6 +26,8 @@ class VocabularyHead(Component):
     model's, None for none. bias: one number per vocabulary entry; "buffer" where it is held, but no parameter (BART);
     "spare" where a second one that nothing reads is held beside it (untied masked-LM heads of `transformers` 5).
     inner: another matrix, of so many numbers, and the same activation stand before the transform (UltraBERT).
+    beside: the transform keeps the model's width, and a table of the head's own stands beside the embedding's, for the
+    numbers that have no room in it (MobileBERT).
     width: numbers that the transform makes, where a table of the head's own is not as wide as the embedding's (RemBERT,
     arXiv 2010.12821).
     scale: hidden states are multiplied by it first (T5 with a tied head); it changes no count. softcap: logits become
@@ -48,6 +50,7 @@ class VocabularyHead(Component):
     rows: Size | None = None
     scales: Flag = False
     inner: Size | None = None
+    beside: Flag = False
     width: Size | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
@@ -59,6 +62,8 @@ class VocabularyHead(Component):
         yield self.transform or self.activation == "gelu", "`activation` belongs to a `transform`"
         yield self.transform or self.inner is None, "`inner` belongs to a `transform`"
         yield self.transform or self.width is None, "`width` belongs to a `transform`"
+        yield self.transform or not self.beside, "`beside` belongs to a `transform`"
+        yield self.width is None or not self.beside, "`width` and `beside` exclude each other"
 
     def records(
         self, d_model: int, *, vocab_size: int, embedding: Embedding, tied: bool, table_path: str
@@ -71,7 +76,7 @@ class VocabularyHead(Component):
         if self.transform:
             yield from self._transform(at, d_model, embedding)
             if self.norm is not None:
-                yield from self.norm.records(at, "norm", width)
+                yield from self.norm.records(at, "norm", {"D": d_model} if self.beside else width)
         elif tied and embedding.width is not None:
             yield from at.linear("projection", rows, {"D": d_model}, {"W": embedding.width}, bias=False)
         of_rows = {"V": vocab_size if self.rows is None else self.rows}
@@ -81,6 +86,10 @@ class VocabularyHead(Component):
         yield Matmul("head", {rows.letters: rows, **axes}, of=table_path if tied else "head")
         if self.scales:
             yield Weight("head_scales", of_rows)
+        if self.beside and embedding.width is not None:
+            rest = {**of_rows, "W_rest": d_model - embedding.width}
+            yield Weight("head_beside", rest, table=True)
+            yield Matmul("head_beside", {rows.letters: rows, **rest}, of="head_beside")
         if self.bias:
             yield Weight("head_bias", of_rows, role="buffer" if self.bias == "buffer" else "trainable")
         if self.bias == "spare":
@@ -91,6 +100,7 @@ class VocabularyHead(Component):
         rows, read = Logits(), {"D": d_model}
         made = {"D_out": d_model} if embedding.width is None else {"W": embedding.width}
         made = made if self.width is None else {"W_head": self.width}
+        made = {"D_out": d_model} if self.beside else made
         if self.inner is not None:
             yield from at.linear("inner", rows, read, {"inner": self.inner}, bias=self.transform_bias)
             read = {"inner": self.inner}

@@ -15,6 +15,7 @@ from costcalc.inventory import Record
 class LayerNorm(Component):
     """Centred and scaled; a gain and a bias per channel, either of which a model may leave out.
 
+    normalized: false where only the gain and the bias are left of it (MobileBERT's `no_norm`, arXiv 2004.02984).
     eps: added to the variance. It changes no count; the forward pass needs it.
     """
 
@@ -22,6 +23,7 @@ class LayerNorm(Component):
     eps: PositiveFloat = 1e-5
     weight: Flag = True
     bias: Flag = True
+    normalized: Flag = True
 
     def records(self, at: At, name: str, axes: Mapping[str, int]) -> Iterator[Record]:
         """A gain and a bias of `axes` (usually {"D": d_model}), no matmul."""

@@ -66,6 +66,9 @@ def _sublayers(before: str, group: Group, d_model: int, *, is_one_of_several: bo
         rows[f"{before}beside it{where}"] = block.feed_forward_beside.summary()
     if block.shortcut is not None:
         rows[f"{before}shortcut{where}"] = f"{block.shortcut.summary()}, added behind the next layer"
+    for label, part in (("adapters", block.adapters), ("bottleneck", block.bottleneck)):
+        if part is not None:
+            rows[f"{before}{label}{where}"] = part.summary()
     if block.convolution is not None:
         rows[f"{before}beside the layer{where}"] = block.convolution.summary()
     if block.augmented_residual is not None:
@@ -146,6 +149,8 @@ def _bottom(made: Embedding) -> str:
         parts.append(f"{made.width:,} wide, projected {made.project} the rest")
     if made.token_types is not None:
         parts.append(several(made.token_types, "token type"))
+    if made.neighbours:
+        parts.append("joined with its neighbours")
     if made.tables:
         parts.append(f"tables of {', '.join(table.name for table in made.tables)}")
     if made.norm is not None:

@@ -18,6 +18,8 @@ LETTERS = {
     "W_label": "width of what is made of a text before its labels",
     "labels": "labels",
     "W_table": "width of a further table",
+    "W_rest": "numbers of a row that the embedding's table has no room for",
+    "languages": "languages that have a network of their own",
     "W_head": "width of the head's own table",
     "inner": "width of a matrix before the head's",
     "rows": "rows of a further table",

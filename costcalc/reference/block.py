@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from costcalc.reference.affine import affine
 from costcalc.reference.approximate import collisions, landmarks
 from costcalc.reference.arrays import FLOAT, Array, Fields
 from costcalc.reference.augmented_residual import augmented
+from costcalc.reference.bottleneck import bottlenecked
 from costcalc.reference.compressed import compressed_attention
 from costcalc.reference.condition import conditioned
 from costcalc.reference.convolution import convolved
@@ -23,6 +24,7 @@ from costcalc.reference.dynamic_mask import dynamic_mask_attention
 from costcalc.reference.feed_forward import feed_forward, two_beside
 from costcalc.reference.grouped_query import cross_grouped_query, grouped_query
 from costcalc.reference.kinds import of_kind
+from costcalc.reference.language_adapters import adapted
 from costcalc.reference.latent import latent
 from costcalc.reference.mixed_convolution import mixed_convolution
 from costcalc.reference.mixers import mixer
@@ -131,6 +133,7 @@ class Sublayers:
     """What a layer does to numbers of its T new tokens, (B, T, D) -> (B, T, D) each.
 
     stream: (B, T, D), the residual stream in front of the present sublayer. heard: what the attention was given.
+    used: names of norms that have been taken once; once more, they have the same gains (X-MOD).
     """
 
     fields: Fields
@@ -138,11 +141,14 @@ class Sublayers:
     sight: Sight
     stream: Array
     heard: Array | None = None
+    used: set[str] = field(default_factory=set)
 
     def normed(self, y: Array, name: str) -> Array:
         """A norm of the layer, with the gain of this name; before an attention, rows beside the text have their own."""
         beside = self.sight.global_tokens if name == "attention_norm" else 0
-        rows = norm(self.fields["norm"], y[:, beside:], self.at, name)  # (B, T, D)
+        at = self.at if name not in self.used else replace(self.at, lender=self.at.lender or self.at.path)
+        self.used.add(name)
+        rows = norm(self.fields["norm"], y[:, beside:], at, name)  # (B, T, D)
         if self.fields["norm_gate"] and name in BEFORE_SUBLAYERS:
             rows = gated_norm(self.fields["norm_gate"], rows, self.at, name)  # (B, T, D)
         if not beside:
@@ -177,7 +183,10 @@ class Sublayers:
             x = x * self.at.gain(f"{name}_residual_gain", x.shape[-1])  # `DogeDecoderLayer`
         if self.fields["norms"] == "sphere":
             y = y * np.abs(self.at.gain(f"{name}_rate", x.shape[-1]))
-        return x + self.fields["residual_scale"] * y
+        x = x + self.fields["residual_scale"] * y
+        if name == "feed_forward" and self.fields.get("adapters"):
+            return adapted(self.fields["adapters"], x, self.at, normed=self.normed)
+        return x
 
     def attend(self, y: Array) -> Array:
         """The attention; and a mixer that reads the same, added (Falcon-H1, arXiv 2507.22448)."""
@@ -215,6 +224,12 @@ class Sublayers:
 def block(fields: Fields, x: Array, at: Scope, *, sight: Sight) -> Array:
     """One layer's output for the T new tokens. x: (B, T, D) -> (B, T, D)."""
     parts = Sublayers(fields, at, sight, x)
+    if fields.get("bottleneck"):
+
+        def feed(y: Array, place: Scope) -> Array:
+            return feed_forward(fields["feed_forward"], y, place, residual=y, sight=sight)
+
+        return bottlenecked(fields, x, at, sight=sight, feed=feed)
     if fields["parallel"]:
         run = of_kind(PARALLEL, fields["parallel"], "parallel block")
         return run(x, parts.attend, parts.feed, parts.normed, fields["residual_scale"])

@@ -39,6 +39,8 @@ def embedded(
     how, d_model = of_stack(fields, at.path)
     x = table.rows(tokens) * FLOAT(how["scale"])  # (B, T, D), or (B, T, W)
     more = further_rows(how, x, at, d_model=fields["d_model"])
+    if how.get("neighbours"):
+        x = np.concatenate([shifted(x, 1), x, shifted(x, -1)], axis=-1)  # (B, T, 3·W)
     if more["joined"]:
         x = np.concatenate([x, *more["joined"]], axis=-1)  # (B, T, W + what is joined)
     if how["width"] and how["project"] == "before":
@@ -53,6 +55,12 @@ def embedded(
     if how["width"] and how["project"] == "after":
         x = at.linear("embedding_projection", x, d_model, bias=how["bias"])  # (B, T, W) x (W, D)
     return affine(x, at, "embedding") if how["affine"] else x  # (B, T, D)
+
+
+def shifted(x: Array, by: int) -> Array:
+    """The rows of the tokens `by` places further on, 0 beyond the text. (B, T, W) -> (B, T, W)."""
+    gone = np.zeros_like(x[:, :1])  # (B, 1, W)
+    return np.concatenate([x[:, 1:], gone] if by > 0 else [gone, x[:, :-1]], axis=1)
 
 
 def further_rows(how: Fields, x: Array, at: Scope, *, d_model: int) -> dict[str, list[Array]]:

@@ -22,14 +22,18 @@ def vocabulary_head(fields: Fields, x: Array, embedding: Table, root: Scope) -> 
     entries = how["rows"] or fields["vocab_size"]
     x = x * FLOAT(how["scale"])  # (B, T, D)
     if how["transform"]:
-        made = how["width"] or width or fields["d_model"]
+        made = fields["d_model"] if how["beside"] else how["width"] or width or fields["d_model"]
         x = _transformed(how, x, made, root.under("head"))  # (B, T, D), or (B, T, W)
     elif fields["tie_embeddings"] and width:
         x = root.under("head").linear("projection", x, width, bias=False)  # (B, T, D) x (D, W)
+    x, rest = (x[..., :width], x[..., width:]) if how["beside"] else (x, None)  # (B, T, W), (B, T, D - W)
     table = embedding
     if not fields["tie_embeddings"]:
         table = root.table("head", entries, x.shape[-1])
     logits = table.product("head", x)  # (B, T, D) x (D, V)
+    if rest is not None:
+        beside = root.table("head_beside", entries, rest.shape[-1])
+        logits = logits + beside.product("head_beside", rest)  # (B, T, D - W) x (D - W, V)
     if how["scales"]:
         logits = logits * root.gain("head_scales", entries)  # (B, T, V) * (V)
     if how["bias"]:

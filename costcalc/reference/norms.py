@@ -44,7 +44,8 @@ def norm(fields: Fields, x: Array, at: Scope, name: str, *, gains: tuple[int, ..
     """
     shape = x.shape[-1:] if gains is None else gains
     normed = unit_norm if fields.get("unit") else of_kind(NORMS, fields["kind"], "norm")
-    x = normed(x, eps=fields["eps"])  # (..., D)
+    if fields.get("normalized", True):  # of MobileBERT's the gain and the bias are left
+        x = normed(x, eps=fields["eps"])  # (..., D)
     if fields["weight"]:
         x = x * at.gain(name, prod(shape)).reshape(shape)  # (..., D) * (D)
     if fields.get("bias"):  # RMSNorm has no such field

@@ -132,7 +132,7 @@ def test_further_tables_are_added_joined_or_held():
         ({"width": 7, "tables": [{"name": "a", "rows": 3, "use": "joined"}]}, "a table that is joined needs a `width`"),
         (
             {"tables": [{"name": "a", "rows": 3, "use": "joined", "width": 5}]},
-            "what `tables` join is projected to the model's width: that needs a `width`, and `project: before`",
+            "what `tables` or `neighbours` join is projected: that needs a `width`, and `project: before`",
         ),
         ({"tables": [{"name": "a", "rows": 3}, {"name": "a", "rows": 5}]}, "two `tables` have one name"),
     ],

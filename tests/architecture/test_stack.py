@@ -5,9 +5,11 @@ from costcalc.architecture import Block, Pattern, Stack
 from costcalc.architecture.attention import GroupedQuery
 from costcalc.architecture.augmented_residual import AugmentedResidual
 from costcalc.architecture.block_residuals import BlockResiduals
+from costcalc.architecture.bottleneck import Bottleneck
 from costcalc.architecture.component import RuleError
 from costcalc.architecture.convolution_beside import ConvolutionBeside
 from costcalc.architecture.feed_forward import Dense
+from costcalc.architecture.language_adapters import LanguageAdapters
 from costcalc.architecture.mixer import ShortConv
 from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.norm_gate import NormGate
@@ -82,6 +84,8 @@ OTHER = {
     "sublayer_gates": True,
     "needs_memory": True,
     "convolution": ConvolutionBeside(taps=3),
+    "adapters": LanguageAdapters(languages=2, width=3),
+    "bottleneck": Bottleneck(width=6),
     "conditioned": 3,
 }
 

@@ -41,6 +41,8 @@ STEMS = {
     "squeezebert": "SqueezeBert",
     "convbert": "ConvBert",
     "xlnet": "XLNet",
+    "xmod": "Xmod",
+    "mobilebert": "MobileBert",
 }
 USUAL = {"xlnet": "LMHeadModel", "xlm": "WithLMHeadModel", "flaubert": "WithLMHeadModel"}
 """The first class of a type, where that is not ForMaskedLM."""
@@ -74,6 +76,8 @@ SMALL: dict[str, Config] = {
         "intermediate_size": 60,
         **dict.fromkeys(("q_groups", "k_groups", "v_groups", "intermediate_groups", "output_groups"), 2),
     },
+    "xmod": {**SIZES, "languages": ["en_XX", "de_DE", "fr_XX"], "default_language": "de_DE"},
+    "mobilebert": {**SIZES, "embedding_size": 17, "intra_bottleneck_size": 30, "num_feedforward_networks": 3},
     "xlnet": {"vocab_size": 97, "d_model": 42, "n_layer": 3, "n_head": 3, "d_inner": 61},
     "convbert": {**SIZES, "embedding_size": 17, "num_attention_heads": 6, "conv_kernel_size": 5},
     "ultrabert": {**SIZES, "sliding_window": 3, "prediction_head_size": 23},
@@ -150,6 +154,19 @@ CASES = {
     head_ratio=9; conv_kernel_size=1; conv_kernel_size=9 num_groups=3 intermediate_size=60; num_groups=1;
     num_groups=7 intermediate_size=70 embedding_size=42 tie_word_embeddings=false; type_vocab_size=5 pad_token_id=0
     """,
+    "xmod": f"""{BERT}{RELU}{CAUSAL}; pre_norm=true; adapter_layer_norm=true; adapter_reuse_layer_norm=false;
+    ln_before_adapter=false; pre_norm=true adapter_layer_norm=true ln_before_adapter=false adapter_reduction_factor=4;
+    languages=["de_DE"]; adapter_reduction_factor=1; adapter_reduction_factor=5 adapter_reuse_layer_norm=false;
+    pre_norm=true class=ForCausalLM is_decoder=true languages=["de_DE","en_XX"]; pre_norm=true class=Model
+    """,
+    "mobilebert": f"""{COMMON.replace("hidden_size=64", "intra_bottleneck_size=64 hidden_size=64")};
+    hidden_act="gelu"; trigram_input=false; embedding_size=42; intra_bottleneck_size=42; num_feedforward_networks=1;
+    use_bottleneck=false; use_bottleneck=false trigram_input=false normalization_type="layer_norm";
+    use_bottleneck_attention=true; use_bottleneck_attention=true key_query_shared_bottleneck=false;
+    key_query_shared_bottleneck=false intra_bottleneck_size=42; normalization_type="layer_norm"; type_vocab_size=5;
+    num_feedforward_networks=7 embedding_size=3 tie_word_embeddings=false; classifier_activation=false class=Model;
+    normalization_type="layer_norm" use_bottleneck_attention=true class=Model
+    """,
     "xlnet": """
     n_layer=1; n_layer=7 tie_word_embeddings=false; tie_word_embeddings=true; class=Model; vocab_size=1009; d_inner=3;
     n_head=1; d_model=60 n_head=4; class=Model tie_word_embeddings=false; d_head=14; mem_len=null; clamp_len=5;
@@ -178,6 +195,9 @@ REFUSED = {
     "gte": 'hidden_act="geluu"; num_attention_heads=0; hidden_size=45',
     "deberta-v2": f"{_BERT}; conv_kernel_size=2; conv_kernel_size=3 conv_groups=5",
     "squeezebert": f"{_BERT}; q_groups=5; intermediate_groups=7; embedding_size=21",
+    "xmod": f"{_DECODER}; languages=[]",
+    "mobilebert": """num_attention_heads=4; hidden_act="geluu"; num_attention_heads=0; normalization_type="rms_norm";
+    key_query_shared_bottleneck=false""",
     "xlnet": "d_model=43; d_head=7; n_head=0",
     "convbert": f"{_BERT}; conv_kernel_size=4; head_ratio=3; num_groups=5; is_decoder=true add_cross_attention=true",
     "ultrabert": f"{_BERT}; num_key_value_heads=2; head_dim=7; layer_types=SS",
@@ -223,6 +243,7 @@ HEADS = {
     "xlnet": f"""{ALL}Simple; class=ForSequenceClassification summary_use_proj=false;
     class=ForSequenceClassification summary_type="first" """.replace("num_hidden_layers", "n_layer"),
     "tapas": TEXTS,
+    "mobilebert": f"{ALL}; class=ForSequenceClassification classifier_activation=false",
     "deberta": f"""{ALL}; class=ForSequenceClassification pooler_hidden_act="tanh" """,
     "electra": f'{ALL}; class=ForPreTraining; class=ForPreTraining embedding_size=42 hidden_act="relu"',
     "distilbert": ALL.replace("num_hidden_layers", "n_layers"),

@@ -178,6 +178,24 @@ def cases_of_berts_kin():
     network = {"d_ff": 36, "up_groups": 3, "down_groups": 2, "bias": True}
     in_groups = {"attention": {"heads": 6, "groups": groups, "bias": True, "out_bias": True}, "feed_forward": network}
     yield "encoder in groups", encoder(d_model=42, layer=in_groups)
+    for segments in (None, 2):
+        distances = {"kind": "transformer_xl", "heads": 6, "segments": segments}
+        yield f"sinusoids of distances, {segments}", encoder(d_model=42, layer={"attention": distances})
+    for activation, reads in zip(ACTIVATIONS, [*("own", "shared", None), *["own"] * 9], strict=False):
+        norms, residual = ("pre", "plain") if reads == "own" else ("post", "normed")
+        adapters = {"languages": 3, "width": 7, "reads": reads, "residual": residual, "activation": activation}
+        yield f"adapters {reads} {activation}", encoder(layer={"adapters": adapters, "norms": norms}, norm="layernorm")
+    yield "decoder with adapters", small(layer={"adapters": {"languages": 2, "width": 5}, "norms": "post"})
+    plain = {"attention": {"heads": 3, "bias": True, "out_bias": True, "head_dim": 5}, "norms": "post", "repeat": 2}
+    inside = ({"width": 15}, {"width": 15, "attends": "input", "spare": True, "networks": 2}, {"attends": "stream"})
+    for bottleneck in inside:
+        norm = {"kind": "layernorm", "normalized": False}
+        narrow = {
+            "embedding": {"width": 7, "neighbours": True},
+            "head": {"transform": True, "norm": norm, "beside": True},
+        }
+        top = {"d_model": 42, "norm": norm, "tie_embeddings": True, **narrow}
+        yield f"bottleneck {bottleneck}", encoder(layer={**plain, "bottleneck": bottleneck}, **top)
     yield "gated, a bias of its output", small(feed_forward={"kind": "gated", "out_bias": True})
 
 
@@ -1322,6 +1340,7 @@ ALL = {
     "RotaryPositions": ("rope 4", r".*(position|rope|rotary|sinus).*", False),
     "RelativePositions": ("pair relative False", r"(en|de)coder\.positions", True),
     "MixedConvolution": ("mixed convolution", r"encoder\.layers\.\d\.attention\..*", True),
+    "TransformerXL": ("sinusoids of distances, 2", r"encoder\.layers\.\d\.attention\..*", True),
     "Disentangled": ("disentangled own True True", r"encoder\.layers\.\d\.attention\..*", True),
     "RelativeRows": ("disentangled own True True", r"encoder\.(positions|distances)", True),
     "LearnedAndRelativePositions": ("encoder learned and relative", r"encoder\.(positions|distances)", True),
@@ -1391,6 +1410,7 @@ def test_a_kind_that_is_in_no_case_is_found():
         ("Embedding", "tables", "EmbeddingTable"),
         ("Embedding", "own_rows", "a number"),
         ("Embedding", "own_rows", None),
+        *(("Embedding", "neighbours", choice) for choice in (True, False)),
         *((owner, field, choice) for owner, field, choice in everything_offered() if owner == "EmbeddingTable"),
         *((owner, field, choice) for owner, field, choice in everything_offered() if owner in ("LayerNorm", "RMSNorm")),
     }

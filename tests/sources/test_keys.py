@@ -10,7 +10,16 @@ LAYER += ["shared_block", "cross_attention"]
 LAYER += ["feed_forward", "attention_norm", "share_weights", "residual_scale", "residual_affine", "residual_gain"]
 LAYER += ["augmented_residual"]
 LAYER += ["feed_forward_beside", "norm_gate", "residual_mean", "shortcut", "layer_scale", "sublayer_gates"]
-LAYER += ["needs_memory", "convolution", "conditioned", "output_conv", "block_residuals", "pattern"]
+LAYER += [
+    "needs_memory",
+    "convolution",
+    "conditioned",
+    "output_conv",
+    "block_residuals",
+    "adapters",
+    "bottleneck",
+    "pattern",
+]
 STACK = ["norm", "positions", "final_norm", "altup", "hyper_connections", "residual_sources", "per_layer_input"]
 STACK += [
     "hierarchy",
@@ -51,12 +60,14 @@ OF_HEADS = [
     "rows",
     "scales",
     "inner",
+    "beside",
 ]
 OF_HEADS += ["width", "labels", "of", "transform_width"]
 OF_LATENT += ["top_k", "indexer", "query_reads", "gate_reads", "sinks", "latent_scale", "window", "rope_norm"]
 TRANSFORM = ["transform", "transform_bias", "activation", "norm"]
 
-OF_KIN = ["disentangled", "mixed_convolution", "profiled", "ngram"]
+OF_KIN = ["disentangled", "mixed_convolution", "transformer_xl", "profiled", "ngram"]
+OF_NORMS = ["kind", "eps", "weight", "bias", "normalized", "unit"]
 OF_TEXTS = ["sliding", "block_sparse", "local", "global_local", "landmarks", "collisions"]
 OF_TEXTS += ["multi_resolution"]
 POSITIONS = ["kind", "length", "offset", "stored", "theta", "rotary_dim", "buckets", "max_distance", "per_layer"]
@@ -76,7 +87,7 @@ POSITIONS += ["max_bias", "slope_scale", "span", "norm"]
         (
             ("embedding",),
             {},
-            ["width", "bias", "project", "scale", "token_types", "norm", "affine", "tables", "own_rows"],
+            ["width", "bias", "project", "scale", "token_types", "norm", "affine", "neighbours", "tables", "own_rows"],
         ),
         (("head",), {}, OF_HEADS),
         (("head",), {"head": {"kind": "none"}}, ["kind"]),
@@ -97,9 +108,9 @@ POSITIONS += ["max_bias", "slope_scale", "span", "norm"]
         ),
         # No kind, or one that there is not: the keys of all.
         (("decoder", "positions"), {}, POSITIONS),
-        (("decoder", "norm"), {"decoder": {"norm": {"kind": "batchnorm"}}}, ["kind", "eps", "weight", "bias", "unit"]),
+        (("decoder", "norm"), {"decoder": {"norm": {"kind": "batchnorm"}}}, OF_NORMS),
         (("decoder", "norm"), {"decoder": {"norm": {"kind": "rmsnorm"}}}, ["kind", "eps", "weight", "unit"]),
-        (("decoder", "norm"), {"decoder": {"norm": 7}}, ["kind", "eps", "weight", "bias", "unit"]),
+        (("decoder", "norm"), {"decoder": {"norm": 7}}, OF_NORMS),
         (("decoder", "layers", 0, "attention", "qk_norm"), {}, ["kind", "norm"]),
         (("vocab_size",), {}, []),
     ],

@@ -77,7 +77,21 @@ def ours(config: dict[str, Any], model: Any) -> dict[str, np.ndarray]:
             value = value.T if value.ndim == 2 and path.endswith(".weight") else value
         path = re.sub(r"\.weight$", "", re.sub(r"\.bias$", "_bias", path))
         found[path] = np.ascontiguousarray(value.astype(np.float32))
-    return found
+    return of_languages(config, found)
+
+
+def of_languages(config: dict[str, Any], found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """X-MOD's adapters as one array, one behind the other."""
+    joined = {}
+    for path, value in found.items():
+        stem, _, last = path.rpartition(".")
+        code = last.removesuffix("_bias")
+        if code not in config.get("languages", ()):
+            joined[path] = value
+        elif code == config["languages"][0]:
+            every = [found[f"{stem}.{word}{last[len(code) :]}"] for word in config["languages"]]
+            joined[f"{stem}{last[len(code) :]}"] = np.stack(every)
+    return joined
 
 
 def record(name: str) -> None:
