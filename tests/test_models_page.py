@@ -26,6 +26,48 @@ PAGE = ROOT / "docs" / "models.md"
 BEGIN, END = "<!-- the rest is written by tests/test_models_page.py -->\n", "<!-- end -->"
 LOADED = 3
 """Recorded configs of a type that are read to tell how exactly it is: the first, and two others."""
+AS_ANOTHER = {
+    **dict.fromkeys(["RefinedWeb", "RefinedWebModel"], "falcon"),
+    **dict.fromkeys(
+        ["Yi", "aquila", "internlm", "internlm2", "minicpm", "xverse", "baichuan", "qwen", "chatglm"], "llama"
+    ),
+    **dict.fromkeys(["deci", "nemotron-nas", "orion", "openelm", "hf_olmo"], "llama"),
+    **dict.fromkeys(["mimo", "h2ovl_chat", "internvl_chat", "interns1", "llava_qwen", "ovis"], "qwen2"),
+    **dict.fromkeys(["llava_llama", "multi_modality", "perception_lm", "speech-encoder-decoder"], "llama"),
+    **dict.fromkeys(["vision-encoder-decoder"], "gpt2"),
+    **dict.fromkeys(["minimax_m1", "minimax_text_01", "minimax_vl_01"], "minimax"),
+    **dict.fromkeys(["minimax_m3", "minimax_m3_vl"], "minimax_m3_vl_text"),
+    "apertus1p5": "apertus1p5_text",
+    "emu3_text_model": "emu3",
+    "fast_vlm": "qwen2",
+    "gemma3n": "gemma3n_text",
+    "glm4v_moe_text": "glm4v_moe",
+    "glm4v_text": "glm4v",
+    "glm_ocr_text": "glm_ocr",
+    "granite4_vision": "granite",
+    "granite4_vision_text": "granite",
+    "granite_docling_text": "granite_docling",
+    "hunyuan_vl_text": "hunyuan_vl",
+    "kimi_vl": "deepseek_v3",
+    "llava_mistral": "mistral",
+    "paddleocr_vl_text": "paddleocr_vl",
+    "phi-msft": "phi",
+    "phi3_v": "phi3",
+    "phi4mm": "phi4_multimodal",
+    "qwen2_5_omni": "qwen2_5_vl",
+    "qwen2_5_omni_text": "qwen2_5_vl",
+    "qwen2_5_vl_text": "qwen2_5_vl",
+    "qwen2_vl_text": "qwen2_vl",
+    "qwen3_omni_moe": "qwen3_vl_moe",
+    "qwen3_omni_moe_text": "qwen3_vl_moe",
+    "qwen3_vl_moe_text": "qwen3_vl_moe",
+    "qwen3_vl_text": "qwen3_vl",
+    "stablelm_epoch": "stablelm",
+    "voxtral_realtime_text": "voxtral_realtime",
+}
+"""Types that no class of the library is recorded of -> a recorded type that is read in the same way: the text part of
+theirs, or what code of their own builds, where tests hold published totals.
+"""
 WORST = ("refused", "modelled", "exact", "none")
 
 
@@ -68,7 +110,7 @@ def row_of(model_type, rows):
     told = [answers(model) for model in models]
     return {
         "family": models[0].family,
-        "class": import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}").CLASSES[model_type][0],
+        "class": usual(model_type),
         **{name: min((each[name] for each in told), key=WORST.index) for name in QUESTIONS},
         "recorded": len(rows),
         "not_counted": list(models[0].not_counted),
@@ -77,12 +119,24 @@ def row_of(model_type, rows):
 
 def made():
     rows = recorded()
-    return {name: row_of(name, rows[name]) for name in sorted(LINEAGES) if rows[name]}
+    own = {name: row_of(name, rows[name]) for name in LINEAGES if rows[name]}
+    others = {name: {**own[other], "class": usual(name), "recorded": 0} for name, other in AS_ANOTHER.items()}
+    return dict(sorted({**own, **others}.items()))
+
+
+def usual(model_type):
+    """The first of the classes that are read."""
+    return import_module(f"costcalc.sources.huggingface.{LINEAGES[model_type]}").CLASSES[model_type][0]
 
 
 @pytest.fixture(scope="module")
 def told():
     return made()
+
+
+def test_every_type_that_is_read_is_told_and_recorded_or_like_one_that_is(told):
+    assert sorted(told) == sorted(LINEAGES)
+    assert {name for name, row in told.items() if not row["recorded"]} == set(AS_ANOTHER)
 
 
 def test_the_data_is_what_the_recorded_configs_tell(told):
@@ -107,7 +161,8 @@ def test_the_answers_of_a_type_are_those_of_its_questions():
     for name, row in read_types().items():
         assert row["parameters"] == "exact", name
         assert {row[question] for question in QUESTIONS} <= set(WORST), name
-        assert (row["cache"] == "none") == (row["decode"] == "none") == (row["family"] == "encoder-only"), name
+        assert (row["cache"] == "none") == (row["decode"] == "none"), name
+        assert row["cache"] != "none" or row["family"] == "encoder-only", name
 
 
 def main():
