@@ -100,5 +100,6 @@ class Embedding(Component):
     def _projection(self, at: At, d_model: int, stream: Stream) -> Iterator[Record]:
         if self.width is not None:
             whole = self.width * (3 if self.neighbours else 1) + self.joined
-            read = {"W": self.width} if whole == self.width else {"joined": whole}
+            joins = self.neighbours or any(table.use == "joined" for table in self.tables)
+            read = {"joined": whole} if joins else {"W": self.width}
             yield from at.linear("embedding_projection", stream.rows, read, {"D": d_model}, bias=self.bias)

@@ -38,6 +38,7 @@ def read_mobilebert(config: Config) -> Written:
     of_layers = {**norm, "normalized": NORMS[word]}
     bottleneck = _bottleneck(config, width)
     inner, heads = bottleneck["width"] or width, config.size("num_attention_heads")
+    config.expect("true_hidden_size", None, inner)  # the class writes it beside the keys that it follows
     if inner % heads:
         what = f"{inner} numbers are not a multiple of `num_attention_heads` {heads}"
         raise config.refusal(what, "change the heads", "num_attention_heads")

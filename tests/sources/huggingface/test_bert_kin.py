@@ -87,3 +87,10 @@ def test_importers_write_the_full_form(name):
     written = read_config(SMALL[name]["config"], Origin("x"))
     assert type(written) is FullForm
     assert full_form(dict(written)) == written
+
+
+def test_what_a_class_writes_beside_its_keys(refusal):
+    """MobileBERT's `to_dict` has the width inside of a layer, which follows from the others."""
+    config = SMALL["mobilebert/small"]["config"]
+    assert load({**config, "true_hidden_size": 30}) == load(config)
+    assert "`true_hidden_size`" in refusal({**config, "true_hidden_size": 42}).what
