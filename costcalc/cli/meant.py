@@ -17,7 +17,7 @@ COMMAND_SYNONYMS = {
     "fits": "capacity serve serving concurrency users",
     "explain": "formula formulas math latex why",
     "verify": "check test validate",
-    "presets": "models list ls",
+    "presets": "list ls",
     "schema": "keys format yaml json-schema",
     "--version": "version",
     "--help": "help usage man",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from costcalc.inventory import Context, Inventory, Sequences, Workload
+from costcalc.inventory import Context, Extent, Inventory, Sequences, Workload
 from costcalc.reference.arrays import Array
 
 Number = int | float
@@ -136,7 +136,7 @@ def prefill_is_decode(inventory: Inventory, recorded: int, prefill: Workload) ->
     """FLOPs of the recorded prefill, against the sum of as many decode steps as the inventory states them."""
     if any(isinstance(size, Sequences) for matmul in inventory.matmuls for size in matmul.axes.values()):
         return Property(STEPS, None, 0, OF_TEXTS)
-    if any("one" in matmul.axes for matmul in inventory.matmuls):
+    if any(not any(isinstance(size, Extent) for size in matmul.axes.values()) for matmul in inventory.matmuls):
         return Property(STEPS, None, 0, OF_PASSES)
     plain = [matmul for matmul in inventory.matmuls if matmul.of is not None and matmul.form is None]
     if any(isinstance(size, Context) for matmul in plain for size in matmul.axes.values()):

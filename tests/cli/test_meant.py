@@ -14,7 +14,7 @@ from costcalc.cli.meant import COMMAND_SYNONYMS, OPTION_SYNONYMS, command_hint, 
         ("cache", "kv"), ("memory", "kv"), ("diff", "compare"), ("vs", "compare"), ("info", "show"),
         ("check", "verify"),
         ("formula", "explain"), ("fit", "fits"), ("training", "train"), ("quantize", "weights"),
-        ("models", "presets"), ("list", "presets"), ("shema", "schema"), ("version", "--version"), ("help", "--help"),
+        ("list", "presets"), ("shema", "schema"), ("version", "--version"), ("help", "--help"),
     ],
 )  # fmt: skip
 def test_a_command_of_another_name_is_known(refused, word, command):

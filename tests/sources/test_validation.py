@@ -115,7 +115,7 @@ def test_the_texts_below_are_sound_before_they_are_changed(write, text):
             "d_model: 13\nembedding: {dim: 5}",
             "dim: 5",
             "embedding",
-            "known keys: width, bias, project, scale, token_types, norm, affine, tables, own_rows",
+            "known keys: width, bias, project, scale, token_types, norm, affine, neighbours, tables, own_rows",
         ),
         ("d_model: 13", "d_model: 13\nhead: {biass: true}", "biass", "head", "did you mean `bias`?"),
     ],

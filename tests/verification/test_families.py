@@ -259,7 +259,7 @@ def test_an_encoder_that_looks_back_only_is_found(family, monkeypatch):
     true = scaled_dot_product.seen_from
     monkeypatch.setattr(
         "costcalc.reference.grouped_query.seen_from",
-        lambda place, keys, *, causal, window=None: true(place, keys, causal=True, window=window),
+        lambda place, keys, *, causal, window=None, **more: true(place, keys, causal=True, window=window, **more),
     )
     result = verify(family(encoder={}))
     assert broken(result) == [UNCHANGED]
@@ -271,8 +271,8 @@ def test_an_encoder_that_looks_back_only_is_found(family, monkeypatch):
 def test_a_window_that_reaches_further_is_found(family, monkeypatch, wider):
     true = scaled_dot_product.seen_from
 
-    def seen(place, keys, *, causal, window=None):
-        return true(place, keys, causal=causal, window=window and window + 2 * wider)
+    def seen(place, keys, *, causal, window=None, **more):
+        return true(place, keys, causal=causal, window=window and window + 2 * wider, **more)
 
     monkeypatch.setattr("costcalc.reference.grouped_query.seen_from", seen)
     below = {"attention": {"heads": 6, "head_dim": 5, "window": 3}}

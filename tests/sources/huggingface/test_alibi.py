@@ -248,6 +248,6 @@ def test_heads_that_do_not_divide(refusal):
     assert "heads 5" in refusal({**MPT, "n_heads": 5}).what
 
 
-@pytest.mark.parametrize("named", ["BloomModel", "BloomForSequenceClassification", "FalconForCausalLM"])
+@pytest.mark.parametrize("named", ["BloomForMaskedLM", "BloomForMultipleChoice", "FalconForCausalLM"])
 def test_classes_that_are_not_read(refusal, named):
     assert f"'{named}' is not read for bloom" in refusal({**BLOOM, "architectures": [named]}).what

@@ -185,4 +185,4 @@ def test_it_verifies(case):
 
 def test_no_other_class_is_taken():
     with pytest.raises(CostcalcError, match="its head may differ"):
-        load({**MEASURED["zaya/small"]["config"], "architectures": ["ZayaModel"]})
+        load({**MEASURED["zaya/small"]["config"], "architectures": ["ZayaForTokenClassification"]})
