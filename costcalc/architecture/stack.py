@@ -193,7 +193,7 @@ class Stack(Component):
     @property
     def streams_ahead(self) -> int:
         """Streams of a text that look ahead of the main one."""
-        return streams_ahead(self._blocks())
+        return streams_ahead(list(_leaves(self.layers)))
 
     def _check_shared_blocks(self, where: Where) -> None:
         """One set of weights is for layers that are equal in all else: others would count it once more."""
@@ -278,6 +278,14 @@ _identity = attrgetter(*(field for field in Block.model_fields if field != "repe
 
 def _depth(entries: tuple[Block | Pattern, ...]) -> int:
     return sum(e.repeat if isinstance(e, Block) else e.repeat * _depth(e.pattern) for e in entries)
+
+
+def _leaves(entries: tuple[Block | Pattern, ...]) -> Iterator[Block]:
+    for entry in entries:
+        if isinstance(entry, Block):
+            yield entry
+        else:
+            yield from _leaves(entry.pattern)
 
 
 def _last_block(entries: tuple[Block | Pattern, ...]) -> Block:

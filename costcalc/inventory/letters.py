@@ -6,6 +6,7 @@ LETTERS = {
     "p": "past tokens, cached already",
     "S": "tokens of a sequence (its context)",
     "P": "parameters",
+    "P_ahead": "pairs of streams that look ahead",
     "M": "memory (encoder) tokens",
     "C": "entries that stand for several tokens each",
     "waiting": "tokens behind the last entry",

@@ -1425,8 +1425,8 @@ def test_a_field_of_an_unknown_type_is_found():
 
 def test_a_field_that_is_not_read_is_found(monkeypatch):
     def lazy(fields, x, at):
-        hidden = at.linear("up", x, fields["d_ff"], bias=fields["bias"])
-        return at.linear("down", hidden, x.shape[-1], bias=fields["bias"])
+        hidden = at.linear("up", x, fields["d_ff"], bias=fields["bias"], groups=fields["up_groups"])
+        return at.linear("down", hidden, x.shape[-1], bias=fields["bias"], groups=fields["down_groups"])
 
     some = ["dense silu", "dense biased", "gated silu"]
     before = unread(some)
