@@ -82,9 +82,9 @@ def _read(config: Config, activation: str, block: Written) -> Written:
 def _heads(config: Config, types: list[str]) -> tuple[list[str], dict[str, tuple[int, int]]]:
     """Of each layer a word for its size of a head and its number of key/value heads; and what each word says."""
     usual = config.size("head_dim"), config.size("num_key_value_heads")
-    if config[OVERRIDES] is not None:
+    if config[OVERRIDES] is not None or OVERRIDES in config.data:  # a written null overrides nothing, and stands for it
         config.note(*FULL_KEYS)  # the class reads them where it has no overrides
-        sizes = _overridden(config, types, usual)
+        sizes = _overridden(config, types, usual) if config[OVERRIDES] is not None else [usual] * len(types)
     else:
         full = config.size(FULL_KEYS[0]), usual[1]
         if config[FULL_KEYS[1]] is not None and config.flag("attention_k_eq_v"):

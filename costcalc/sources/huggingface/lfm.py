@@ -158,7 +158,10 @@ def _adjusted(config: Config) -> int:
         return width
     factor, multiple = config.number("block_ffn_dim_multiplier"), config.size("block_multiple_of")
     width = int(factor * int(2 * width / 3))
-    return max(-(-width // multiple), 1) * multiple
+    if width < 1:
+        what = f"`{WIDTH}` {config.values[WIDTH]} leaves no width under `block_auto_adjust_ff_dim`"
+        raise config.refusal(what, "change one of the two", WIDTH)
+    return -(-width // multiple) * multiple
 
 
 READERS = {"lfm2": read_lfm2, "lfm2_moe": read_lfm2_moe, "lfm3": read_lfm3}

@@ -26,17 +26,19 @@ def tie_of(config: Config, text: Config, ties: str) -> Any:
 def _of_the_wrapper(config: Config, text: Config) -> Any:
     """The wrapper holds the head, so its word is taken where both say something.
 
-    Old files say it in the text part alone. Where neither does, the wrapper's class decides, and the text class where
-    the wrapper's has no such field, or where version 4 wrote the file: there the text part alone had the word.
+    Old files say it in the text part alone; in those of version 5 nobody asks that part. Where neither says it, the
+    wrapper's class decides, and the text class where the wrapper's has no such field, or where version 4 wrote the
+    file: there the text part alone had the word.
     """
-    leaves_it_open = TIE not in config.data and (TIE in text.data or _is_of_version_4(config))
+    is_old = _is_of_version(config, "4.") or (TIE in text.data and not _is_of_version(config, "5."))
+    leaves_it_open = TIE not in config.data and is_old
     inner = text.values.get(TIE)
     is_open = leaves_it_open or (config.values.get(TIE) is None and config.defaults.get(TIE) is None)
     return inner if is_open and inner is not None else config.values.get(TIE)
 
 
-def _is_of_version_4(config: Config) -> bool:
-    return str(config.data.get("transformers_version", "")).startswith("4.")
+def _is_of_version(config: Config, begin: str) -> bool:
+    return str(config.data.get("transformers_version", "")).startswith(begin)
 
 
 def _untied(config: Config, text: Config) -> bool:

@@ -207,3 +207,13 @@ def test_what_is_refused(changes: Config, words: str) -> None:
         small(**changes)
     assert words in str(caught.value)
     assert caught.value.hint
+
+
+def test_a_null_of_per_layer_config_overrides_nothing():
+    """`Gemma4UnifiedForCausalLM` of this config, built by the library (5.24.0): 299,104 parameters."""
+    sizes = {"vocab_size": 503, "hidden_size": 128, "intermediate_size": 160, "num_hidden_layers": 2, "head_dim": 24}
+    sizes |= {"num_attention_heads": 8, "num_key_value_heads": 1, "sliding_window": 8, "pad_token_id": 0}
+    config = {"model_type": "gemma4_unified_text", **sizes}
+    none, empty = (load({**config, "per_layer_config": value}) for value in (None, {}))
+    assert parameters(none).total == parameters(empty).total == 299_104
+    assert parameters(load(config)).total > 299_104  # full layers have heads of 512 where nobody says otherwise

@@ -258,3 +258,12 @@ def test_an_error_shows_its_line(refusal, write, text, more, word):
     error = refusal(write(written, "config.json"))
     line = written.splitlines().index(next(line for line in written.splitlines() if word in line)) + 1
     assert error.where.rpartition("config.json")[2].startswith(f":{line}:")
+
+
+@pytest.mark.parametrize(("version", "tied"), [("5.24.0", False), ("4.57.1", True), (None, True)])
+def test_of_a_file_of_version_5_nobody_asks_the_text_part_for_the_tie(version, tied):
+    """`SmolVLMForConditionalGeneration` of 5.24.0 then ties as its own class does, which is not at all."""
+    text = {"model_type": "llama", "vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 2, "head_dim": 8}
+    text |= {"num_attention_heads": 4, "intermediate_size": 48, "tie_word_embeddings": True}
+    config = {"model_type": "smolvlm", "text_config": text, "transformers_version": version}
+    assert load({key: value for key, value in config.items() if value is not None}).tie_embeddings is tied
