@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from costcalc.architecture.block import Block
 
 
-class Loop(Component):
+class RunAgain(Component):
     """Layers beside each other run `passes` times, each pass with a cache of its own (`Inkling2LoopTextModel`).
 
     Each pass begins with what came before the first. What the one before it left is a message: a weighted mean of
@@ -66,7 +66,7 @@ class BlockResiduals(Component):
     sources: Whole
     starts_block: Flag = False
     inputs: Literal["one", "three"] = "one"
-    loop: Loop | None = None
+    loop: RunAgain | None = None
 
     @property
     def is_first(self) -> bool:

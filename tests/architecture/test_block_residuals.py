@@ -3,7 +3,7 @@
 import pytest
 
 import costcalc
-from costcalc.architecture.block_residuals import BlockResiduals, Loop
+from costcalc.architecture.block_residuals import BlockResiduals, RunAgain
 from costcalc.architecture.norm import RMSNorm
 from costcalc.architecture.places import DECODER, At
 from costcalc.errors import CostcalcError
@@ -75,7 +75,7 @@ def test_layers_that_run_again():
 
 
 def test_a_single_pass_hears_nothing():
-    rows = [type(record) for record in Loop(passes=1, sources=1, rank=5).records(AT, 13, DECODER)]
+    rows = [type(record) for record in RunAgain(passes=1, sources=1, rank=5).records(AT, 13, DECODER)]
     assert rows == [Weight] * 13
 
 

@@ -119,7 +119,7 @@ def test_rows_for_people():
     assert takes["d_model"] == "integer"
     assert takes["layers"].startswith("list of ")
     assert takes["norm"].startswith("layernorm | rmsnorm | LayerNorm | RMSNorm")
-    assert takes["Block.norms"] == "pre | post | output | sandwich | null"
+    assert takes["Block.norms"] == "pre | post | output | sandwich | sphere | null"
     assert takes["Block.parallel"] == "false | one_norm | two_norms | null"
     assert takes["GroupedQuery.window"] == "integer | null"
     assert takes["GroupedQuery.kind"] == "grouped_query"
