@@ -59,7 +59,8 @@ def compare_headers(inventory: Inventory, checkpoint: Checkpoint) -> HeaderCheck
     solution = _solved(stated, tensors)
     further = [tensor for tensor in solution.tensors if tensor.place[0] == FURTHER]
     copies = _copies(solution)
-    left = [tensor for tensor in solution.tensors if tensor not in copies and tensor not in further]
+    told = {id(tensor) for tensor in (*copies, *further)}
+    left = [tensor for tensor in solution.tensors if id(tensor) not in told]
     missing = [leaf for leaf in solution.leaves if not leaf.may_lack]
     differing = pairs_that_differ(missing, left, solution.matches)
     paired = {id(each) for pair in differing for each in (pair.tensor, *pair.leaves)}
