@@ -50,9 +50,12 @@ class Line(NamedTuple):
 
 def with_checkpoints(words: list[str]) -> list[str]:
     """The words that mean a config.json with a checkpoint beside it: folders, and files of weights in such a folder."""
-    from costcalc.sources.checkpoint import has_checkpoint_and_config  # noqa: PLC0415 - only where a model is loaded
+    files = [word for word in words if may_be_file(word)]
+    if not files:
+        return []
+    from costcalc.sources.checkpoint import has_checkpoint_and_config  # noqa: PLC0415 - presets need none of it
 
-    found = [word for word in words if may_be_file(word) and has_checkpoint_and_config(word)]
+    found = [word for word in files if has_checkpoint_and_config(word)]
     if found and len(found) < len(words):
         other = next(word for word in words if word not in found)
         what = f"{found[0]} is verified against its checkpoint, and {other} has none beside it"

@@ -19,9 +19,12 @@ HEADERS = "the headers of a checkpoint, which say what is stored and not how it 
 
 def checkpoints_among(words: list[str]) -> list[str]:
     """The words that mean checkpoints; a folder with a config.json and presets are architectures, not these."""
-    from costcalc.sources.checkpoint import is_checkpoint  # noqa: PLC0415 - only where a model is loaded
+    files = [word for word in words if may_be_file(word)]
+    if not files:
+        return []
+    from costcalc.sources.checkpoint import is_checkpoint  # noqa: PLC0415 - presets need none of it
 
-    return [word for word in words if may_be_file(word) and is_checkpoint(word)]
+    return [word for word in files if is_checkpoint(word)]
 
 
 def may_be_file(word: str) -> bool:

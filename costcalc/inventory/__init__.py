@@ -23,7 +23,7 @@ from costcalc.inventory.extents import (
 )
 from costcalc.inventory.handed import Handed
 from costcalc.inventory.reached import Reached
-from costcalc.inventory.records import Cached, Inventory, Matmul, Record, Unstated, Weight, group_of
+from costcalc.inventory.records import FURTHER_TOKENS, Cached, Inventory, Matmul, Record, Unstated, Weight, group_of
 from costcalc.inventory.scans import ChunkPairs, Convolved, WholeChunks
 from costcalc.inventory.sparse import (
     BlocksAndMore,
@@ -41,6 +41,7 @@ from costcalc.inventory.texts import FirstTokens, Stages, Text, TextRows
 from costcalc.inventory.workload import Workload
 
 __all__ = [
+    "FURTHER_TOKENS",
     "AheadPairs",
     "Asking",
     "BlockPairs",

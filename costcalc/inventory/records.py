@@ -17,6 +17,8 @@ from costcalc.inventory.extents import Extent
 from costcalc.inventory.workload import Workload
 
 Axes = Mapping[str, "int | Extent"]
+FURTHER_TOKENS = "multi-token-prediction layers"
+"""What `not_counted` calls modules that predict further tokens."""
 SCANS = ("recurrent", "chunked")
 """Forms of a scan: token by token, or chunk by chunk."""
 

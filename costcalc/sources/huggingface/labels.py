@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from costcalc.errors import shown
+from costcalc.inventory import FURTHER_TOKENS
 from costcalc.sources.huggingface.config import Config
 
 Written = dict[str, Any]
@@ -50,7 +51,7 @@ def with_head_of(use: str, written: Written, config: Config) -> Written:
         what = f"`architectures` {shown(config.data['architectures'])} of embeddings of another width is not read"
         raise config.refusal(what, "leave it out to count the language model", "architectures")
     beside = written.get("multi_token") is not None
-    left_out = [*written.get("not_counted", []), *["modules that predict further tokens"] * beside]
+    left_out = [*written.get("not_counted", []), *[FURTHER_TOKENS] * beside]
     return {
         **written,
         "head": _head(use, config),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from costcalc.errors import shown
+from costcalc.inventory import FURTHER_TOKENS
 from costcalc.sources.huggingface.config import Config
 from costcalc.sources.huggingface.decoder import FULL, SLIDING, Written, floor_width_per_head, outline, rope_mapping
 from costcalc.sources.layers import merged_layers
@@ -56,7 +57,7 @@ def layers_by_kind(kinds: Sequence[tuple[str, ...]], layer_of: Callable[..., Wri
 def later_tokens(config: Config, *keys: str) -> Written:
     """Layers that guess tokens further on, as a part that is not counted, where one of `keys` says that there are."""
     there = [config[key] for key in keys]
-    return {"not_counted": ["multi-token-prediction layers"]} if any(there) else {}
+    return {"not_counted": [FURTHER_TOKENS]} if any(there) else {}
 
 
 # --------------------------------------------------------------------------------------------------- the attention

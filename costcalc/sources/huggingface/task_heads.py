@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from costcalc.errors import shown
 from costcalc.sources.huggingface.config import Config
+from costcalc.sources.huggingface.labels import label_count
 
 Written = dict[str, Any]
 TEXTS, TOKENS, ANSWERS, REPLACED = "texts", "tokens", "answers", "replaced"
@@ -34,17 +34,3 @@ def task_head(config: Config, use: str, texts: Written, tokens: Written) -> Writ
         what = f"{config.model_class} tells the {ENDS} ends of an answer, and the config has {labels} labels"
         raise config.refusal(what, "leave `id2label` and `num_labels` out", "id2label")
     return {"kind": "classifier", "labels": labels, **tokens}
-
-
-def label_count(config: Config) -> int:
-    """The number of labels: of those that `id2label` names, or else `num_labels`, or 2."""
-    count, named = config["num_labels"], config["id2label"]
-    if named is None:
-        return 2 if count is None else config.size("num_labels")
-    if not isinstance(named, dict) or not named:
-        hint = 'write "id2label": {"0": "no", "1": "yes"}'
-        raise config.refusal(f"`id2label` must name labels, got {shown(named)}", hint, "id2label")
-    if count not in (None, len(named)):
-        what = f"`id2label` names {len(named)} labels, and `num_labels` is {shown(count)}"
-        raise config.refusal(what, "make the two agree", "num_labels")
-    return len(named)

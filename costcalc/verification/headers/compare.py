@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from costcalc.inventory import Inventory
+from costcalc.inventory import FURTHER_TOKENS, Inventory
 from costcalc.inventory.packing import SCALE, Meaning, meanings
 from costcalc.inventory.stored import Checkpoint
 from costcalc.verification.headers.differing import Differing, pairs_that_differ
@@ -18,6 +18,7 @@ from costcalc.verification.headers.vocabulary import FURTHER as FURTHER_WORDS
 SHARED, LENT = "shared_block", ("positions", "embedding_norm")
 """What stands in no layer or in several, and which checkpoints put into the first of them."""
 TABLES = ("embedding", "head")
+MOST_LAYERS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,16 @@ def compare_headers(inventory: Inventory, checkpoint: Checkpoint) -> HeaderCheck
     weights = [each for each in found if not each.is_buffer and each.shape is not None]
     stated = leaves(inventory)
     layers = layers_with_weights(stated, inventory.layout)
-    tensors, towers = placed(weights, layers, bool(inventory.not_counted))
+    tensors, towers = placed(weights, layers, bool(set(inventory.not_counted) - {FURTHER_TOKENS}))
     tensors = [_moved(tensor, inventory) for tensor in tensors]
     solution = _solved(stated, tensors)
     further = [tensor for tensor in solution.tensors if tensor.place[0] == FURTHER]
     copies = _copies(solution)
     told = {id(tensor) for tensor in (*copies, *further)}
     left = [tensor for tensor in solution.tensors if id(tensor) not in told]
-    missing = [leaf for leaf in solution.leaves if not leaf.may_lack]
+    lacking = _may_be_lacking(solution)
+    let = {id(leaf) for leaf in lacking}
+    missing = [leaf for leaf in solution.leaves if id(leaf) not in let]
     differing = pairs_that_differ(missing, left, solution.matches)
     paired = {id(each) for pair in differing for each in (pair.tensor, *pair.leaves)}
     return HeaderCheck(
@@ -75,23 +78,49 @@ def compare_headers(inventory: Inventory, checkpoint: Checkpoint) -> HeaderCheck
         copies=tuple(copies),
         towers=tuple(towers),
         further=tuple(further),
-        lacking=tuple(leaf for leaf in solution.leaves if leaf.may_lack),
+        lacking=tuple(lacking),
     )
 
 
+def _may_be_lacking(solution: Solution) -> list[Leaf]:
+    """Stated weights that are not there and need not be: buffers that no layer holds, modules that are not begun.
+
+    A buffer that another layer of its stack has belongs into each; so does every weight of a module but its tables,
+    which a checkpoint may leave to the model's own.
+    """
+    held = {(leaf.place[0], leaf.inside) for match in solution.matches for leaf in match.leaves}
+    begun = {leaf.place for match in solution.matches for leaf in match.leaves if leaf.place[0] == FURTHER}
+    return [
+        leaf
+        for leaf in solution.leaves
+        if leaf.may_lack
+        and (
+            leaf.place not in begun or leaf.word in TABLES
+            if leaf.place[0] == FURTHER
+            else (leaf.place[0], leaf.inside) not in held
+        )
+    ]
+
+
 def _moved(tensor: Tensor, inventory: Inventory) -> Tensor:
-    """Layers behind the last stated one are further modules, as are those that say so."""
+    """Layers behind the last stated one are further modules, as many as there are, and so is what says so."""
     stack, index = tensor.place
-    depth = len(inventory.layout.get(stack, ()))
+    depth, modules = len(inventory.layout.get(stack, ())), _modules(inventory)
     says_so = set(FURTHER_WORDS.split()) & set(tensor.names[0].lower().split("."))
     if tensor.place == OUTSIDE:
         return Tensor(tensor.names, tensor.inside, tensor.shape, (FURTHER, 0)) if says_so else tensor
     if index < depth:
         return tensor
-    has_modules = any(weight.role == "extra" for weight in inventory.weights)
-    place = (FURTHER, index - depth) if has_modules else OUTSIDE
-    inside = tensor.inside if has_modules else tensor.names[0].lower()
-    return Tensor(tensor.names, inside, tensor.shape, place)
+    if index - depth < modules:
+        return Tensor(tensor.names, tensor.inside, tensor.shape, (FURTHER, index - depth))
+    return Tensor(tensor.names, tensor.names[0].lower(), tensor.shape, OUTSIDE)
+
+
+def _modules(inventory: Inventory) -> int:
+    """How many further modules a checkpoint may hold: those that are stated; any number where they are only named."""
+    if FURTHER_TOKENS in inventory.not_counted:
+        return MOST_LAYERS
+    return max((weight.times for weight in inventory.weights if weight.role == "extra"), default=0)
 
 
 def _solved(stated: list[Leaf], tensors: list[Tensor]) -> Solution:

@@ -86,4 +86,4 @@ def test_a_module_beside_the_model_is_named_where_there_is_no_head_for_it():
     config = {"model_type": "deepseek_v3", "num_nextn_predict_layers": 1, "architectures": ["DeepseekV3Model"]}
     model = load(config)
     assert model.multi_token is None
-    assert parameters(model).not_counted == ("modules that predict further tokens",)
+    assert parameters(model).not_counted == ("multi-token-prediction layers",)

@@ -164,10 +164,44 @@ def test_further_modules_may_be_there_or_not():
     assert check.agrees
     assert checked(config, tensors).agrees
     assert len(check.lacking) == 0
-    config, tensors = CASES["llama"]
+    config, tensors = CASES["llama"]  # says so by its name, as those of Qwen3-Next do, whose config says nothing
     check = checked(config, {**tensors, "mtp.layers.0.fc.weight": [48, 96]})
     assert check.agrees
     assert [each.names for each in check.further] == [("mtp.layers.0.fc.weight",)]
+
+
+def test_a_layer_too_many_is_no_further_module():
+    """Of three layers and one module, read as two layers and one: the third layer has no matrix that joins two rows."""
+    config, tensors = CASES["deepseek_v3"]
+    assert config["num_hidden_layers"] == 3
+    fewer = {**config, "num_hidden_layers": 2, "num_nextn_predict_layers": 1}
+    missing, unexplained, differing = told(fewer, tensors)
+    assert "multi_token.0.projection" in missing
+    assert differing == []
+    too_many = {**tensors, "model.layers.3.input_layernorm.weight": [48], "model.layers.4.input_layernorm.weight": [48]}
+    _, unexplained, _ = told({**config, "num_nextn_predict_layers": 1}, too_many)
+    assert unexplained == ["model.layers.4.input_layernorm.weight"]
+
+
+def test_a_buffer_that_one_layer_lacks_alone_is_missing():
+    config, tensors = CASES["deepseek_v3"]
+    held = [name for name in tensors if name.endswith("e_score_correction_bias")]
+    assert len(held) == 2
+    assert told(config, {name: shape for name, shape in tensors.items() if name != held[1]}) == (
+        ["decoder.layers.2.feed_forward.router_correction"], [], []
+    )  # fmt: skip
+    check = checked(config, {name: shape for name, shape in tensors.items() if name not in held})
+    assert check.agrees
+    assert len(check.lacking) == 2
+
+
+def test_modules_that_are_only_named_are_no_tower():
+    config, tensors = CASES["deepseek_v3"]
+    model = costcalc.load({**config, "num_nextn_predict_layers": 1, "architectures": ["DeepseekV3Model"]})
+    assert model.not_counted == ("multi-token-prediction layers",)
+    bare = {name: shape for name, shape in tensors.items() if name != "lm_head.weight"}
+    check = compare_headers(model.inventory, as_read({**bare, "visual.proj.weight": [48, 48]}))
+    assert [tensor.names for tensor in check.unexplained] == [("visual.proj.weight",)]
 
 
 GGUF = {
