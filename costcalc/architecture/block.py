@@ -13,32 +13,27 @@ from costcalc.architecture.attention import (
     Attention,
     Compressed,
     Convolved,
-    Disentangled,
     GroupedQuery,
-    Latent,
     NGram,
     Profiled,
 )
 from costcalc.architecture.augmented_residual import AugmentedResidual
-from costcalc.architecture.block_residuals import BlockResiduals, rules_of_residuals
+from costcalc.architecture.block_residuals import BlockResiduals
+from costcalc.architecture.block_rules import SUBLAYERS, rules_of_layer
 from costcalc.architecture.bottleneck import Bottleneck
 from costcalc.architecture.component import Component, Flag, Name, PositiveFloat, Rule, Size, Where, no_number
 from costcalc.architecture.condition import condition_records
 from costcalc.architecture.convolution_beside import ConvolutionBeside
-from costcalc.architecture.feed_forward import FeedForward, Mixture, Network, RWKVChannel
+from costcalc.architecture.feed_forward import FeedForward, Network, RWKVChannel
 from costcalc.architecture.language_adapters import LanguageAdapters
 from costcalc.architecture.mixer import Fourier, Mixer
 from costcalc.architecture.norm import Norm
 from costcalc.architecture.norm_gate import NormGate
 from costcalc.architecture.output_conv import OutputConv
 from costcalc.architecture.places import CROSS, At, Stream
-from costcalc.architecture.positions import NoPositions, OfDistances, Positions, RelativePositions, RotaryPositions
-from costcalc.architecture.relative_rows import RelativeRows
+from costcalc.architecture.positions import NoPositions, Positions, RelativePositions
 from costcalc.architecture.shared_block import SharedBlock
 from costcalc.inventory import Record
-
-SUBLAYERS = ("attention", "mixer", "cross_attention", "feed_forward")
-"""In the order in which they run."""
 
 
 def is_recurrent(block: Block) -> bool:
@@ -117,136 +112,8 @@ class Block(Component):
     bottleneck: Bottleneck | None = None
 
     def rules(self, d_model: int) -> Iterator[Rule]:
-        """A layer does something; parallel needs two sublayers and norms before them; rotation fits into a head."""
-        has_both = self.attention is not None and self.feed_forward is not None
-        yield (
-            any(getattr(self, name) is not None for name in SUBLAYERS),
-            "a layer needs `attention`, `mixer` or `feed_forward`",
-        )
-        yield (
-            self.attention is None or self.mixer is None,
-            "`attention` and `mixer` exclude each other",
-            "write two layers, or `mixer_beside` for one that reads what the attention reads",
-        )
-        is_alone = self.feed_forward is not None and not self.parallel
-        yield self.conditioned is None or is_alone, "`conditioned` is for a `feed_forward`, and not `parallel`"
-        yield self.conditioned is None or d_model % 2 == 0, "`conditioned` needs an even d_model, not {d_model}"
-        looks_elsewhere_only = self.cross_attention is not None and self.attention is None and self.mixer is None
-        yield (
-            not self.needs_memory or looks_elsewhere_only,
-            "`needs_memory` is for a layer with `cross_attention`, and without `attention` or `mixer`",
-        )
-        yield not (self.parallel and self.sublayer_gates), "`sublayer_gates` is not for `parallel` layers"
-        if self.cross_attention is not None:
-            yield not self.parallel, "`parallel` is not for layers with `cross_attention`"
-            yield (
-                self.cross_attention.window is None and self.cross_attention.chunk is None,
-                "a `window` or `chunk` is not for `cross_attention`: it sees all of the memory",
-            )
-            yield self.cross_attention.cache_of is None, "`cache_of` is not for `cross_attention`"
-            yield self.cross_attention.block_choice is None, "`block_choice` is not for `cross_attention`"
-        looks_at_itself = isinstance(self.attention, GroupedQuery) and self.attention.memory_width is not None
-        yield not looks_at_itself, "`memory_width` is for `cross_attention`", "take it out"
-        routes = any(
-            isinstance(network, Mixture) for network in (self.feed_forward, self.feed_forward_beside, self.shortcut)
-        )
-        yield (
-            not (self.share_weights and routes),
-            "layers that share experts: how many of them a token uses in all of its turns is not known",
-            "write `share_weights: false`",
-        )
-        if isinstance(self.attention, GroupedQuery) and self.attention.block_choice is not None:
-            yield (
-                self.positions.kind in ("rope", "none") or self.positions.added,
-                "`block_choice` goes with rotary positions or none of its own, not {positions.kind}",
-            )
-        if isinstance(self.attention, Latent):
-            yield (
-                self.positions.kind in ("rope", "none") or self.positions.added,
-                "latent attention has rotary positions or none of its own, not {positions.kind}",
-            )
-        has_left_out = self.attention is not None and self.norms == "pre" and not self.parallel
-        yield self.attention_norm or has_left_out, "`attention_norm: false` needs an attention, and `norms: pre`"
-        yield not self.parallel or has_both, "`parallel` needs both `attention` and `feed_forward`"
-        yield not self.parallel or self.norms == "pre", "`parallel` goes with `norms: pre`, not with {norms}"
-        is_one_sum = not (self.parallel and (self.residual_affine or self.residual_gain))
-        said = "`residual_affine` and `residual_gain` are for sublayers one after another"
-        yield is_one_sum, said, "write `parallel: false`"
-        if self.attention is not None and isinstance(self.positions, RotaryPositions):
-            rotary_dim, head_dim = self.positions.rotary_dim, self.attention.rotated(d_model)
-            if rotary_dim is not None:
-                yield rotary_dim <= head_dim, f"rotary_dim {rotary_dim} is more than head_dim {head_dim}"
-                yield rotary_dim % 2 == 0, f"rotary_dim {rotary_dim} is odd: RoPE rotates pairs"
-        yield from self._rules_of_distances()
-        if self.adapters is not None:
-            yield self.feed_forward is not None and not self.parallel, "`adapters` stand behind a `feed_forward`"
-        if self.bottleneck is not None:
-            is_plain = isinstance(self.attention, GroupedQuery) and self.attention.kv_heads in (
-                None,
-                self.attention.heads,
-            )
-            yield (
-                is_plain and self.feed_forward is not None and self.norms == "post",
-                "a `bottleneck` holds multi-head attention and a `feed_forward`, with `norms: post`",
-            )
-            if isinstance(self.attention, GroupedQuery):
-                inner = self.bottleneck.inner(d_model)
-                yield inner % self.attention.heads == 0, f"{inner} is not a multiple of heads {self.attention.heads}"
-        yield from self._rules_of_what_is_beside()
-        yield from self._rules_of_plain_layers()
-        yield from rules_of_residuals(self)
-
-    def _rules_of_plain_layers(self) -> Iterator[Rule]:
-        """What only layers have whose sublayers stand one after another, behind norms or without scales."""
-        before = self.norms in ("pre", "sandwich") and not self.parallel
-        yield self.norm_gate is None or before, "`norm_gate` stands behind norms in front of sublayers"
-        scaled = self.residual_affine or self.residual_scale != 1.0 or self.parallel
-        yield not (self.residual_mean and scaled), "`residual_mean` is a sum of its own: it goes with no other scale"
-        reads = self.feed_forward is not None and self.norms == "pre" and not self.parallel
-        yield self.shortcut is None or reads, "a `shortcut` reads what a `feed_forward` reads, behind a norm before it"
-
-    def _rules_of_distances(self) -> Iterator[Rule]:
-        """Disentangled attention and a table of rows for distances need each other."""
-        spans = [
-            self.attention.span if isinstance(self.attention, Disentangled) else None,
-            self.positions.span if isinstance(self.positions, RelativeRows) else None,
-        ]
-        yield (
-            self.attention is None or spans[0] == spans[1],
-            "disentangled attention goes with positions of the kind `relative_rows`, of the same `span`",
-            "write both, or neither",
-        )
-
-    def _rules_of_what_is_beside(self) -> Iterator[Rule]:
-        """What stands beside a sublayer needs it, and norms where its own are."""
-        yield (
-            self.mixer_beside is None or self.attention is not None,
-            "`mixer_beside` stands beside an `attention`",
-            "write `mixer` for one that stands alone",
-        )
-        yield (
-            self.shared_block is None or (self.mixer is not None and self.norms == "pre"),
-            "a `shared_block` is for a layer with a `mixer`, which reads its result, and `norms: pre`",
-        )
-        yield (
-            self.shared_block is None or not isinstance(self.positions, OfDistances),
-            "a `shared_block` has no relative positions",
-            "write `positions: rope`, or `none`",
-        )
-        yield (
-            self.shared_block is None or not self.share_weights,
-            "`share_weights` shares all of a layer, `shared_block` a part of it",
-            "take one of the two out",
-        )
-        if self.augmented_residual is not None:
-            has_norm = self.attention is not None and self.norms in ("pre", "sandwich") and self.attention_norm
-            yield (
-                has_norm and not self.parallel,
-                "`augmented_residual` reads what the attention reads: it needs one with a norm before it",
-            )
-        if self.feed_forward_beside is not None:
-            yield self.feed_forward is not None, "`feed_forward_beside` stands beside a `feed_forward`"
-            yield self.norms == "sandwich", "`feed_forward_beside` goes with `norms: sandwich`, not with {norms}"
+        """What must hold between its parts."""
+        yield from rules_of_layer(self, d_model)
 
     def check(self, where: Where, d_model: int) -> None:
         """The rules of its parts, then its own."""

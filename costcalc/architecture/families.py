@@ -84,6 +84,13 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("decoder", "layers"),
         "write them in `encoder:`",
     )
+    yield from _of_sides(arch)
+    yield from _of_what_stands_on(arch)
+    yield from _of_own_widths(arch)
+
+
+def _of_sides(arch: Architecture) -> Iterator[FamilyRule]:
+    """What only a decoder or only an encoder has."""
     of_decoders = ("altup", "hyper_connections", "per_layer_input", "hierarchy", "loop")
     for key in of_decoders if arch.encoder is not None else ():
         yield getattr(arch.encoder, key) is None, f"`{key}` is for a decoder", ("encoder", key), "take it out"
@@ -96,6 +103,11 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("encoder", "layers"),
         "write `kind: grouped_query`",
     )
+
+
+def _of_what_stands_on(arch: Architecture) -> Iterator[FamilyRule]:
+    """Modules beside a model, and labels."""
+    is_encoder = family_of(arch) == ENCODER_ONLY
     yield (
         arch.multi_token is None or isinstance(arch.head, VocabularyHead),
         "a module of `multi_token` ends before a vocabulary's head, and there is none",
@@ -117,7 +129,6 @@ def _of_stacks(arch: Architecture) -> Iterator[FamilyRule]:
         ("head", "of"),
         "write `of: token`; `--logits last` counts one",
     )
-    yield from _of_own_widths(arch)
 
 
 def _looks_at_memory(block: Block) -> bool:

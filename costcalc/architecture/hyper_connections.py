@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from costcalc.architecture.block import SUBLAYERS, Block
+from costcalc.architecture.block import Block
+from costcalc.architecture.block_rules import SUBLAYERS
 from costcalc.architecture.component import Component, PositiveFloat, RuleError, Size, Where
 from costcalc.architecture.places import At, Stream
 from costcalc.inventory import Matmul, Record
