@@ -295,3 +295,44 @@ def test_costs_of_chatglm_by_hand():
     step = flops(arch, Workload(new_tokens=1, past_tokens=47))
     assert step.forward == 28 * (2 * matrices + pairs) + 2 * 65024 * 4096
     assert kv_cache(arch, 48).elements == 28 * 2 * 2 * 128 * 48
+
+
+LLAMA_KEYS = {
+    "vocab_size": 97,
+    "hidden_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "intermediate_size": 80,
+}
+LLAMA_KEYS |= {"num_key_value_heads": 2, "tie_word_embeddings": False}
+
+
+def costs(config):
+    model = load(config)
+    work = Workload(new_tokens=7, past_tokens=5)
+    return parameters(model).total, flops(model, work).forward, kv_cache(model, 11).elements
+
+
+@pytest.mark.parametrize("model_type", ["Yi", "aquila", "xverse"])
+def test_what_is_a_llama_by_another_name_costs_as_one(model_type):
+    """Heads of 8: 2·97·48 + 3·(2·48·48 + 2·48·16 + 3·48·80 + 2·48) + 48 = 62,640."""
+    keys = LLAMA_KEYS if model_type == "Yi" else {**LLAMA_KEYS, "num_key_value_heads": 6}  # the other two have no fewer
+    assert costs({**keys, "model_type": model_type}) == costs({**keys, "model_type": "llama"})
+    assert parameters(load({**LLAMA_KEYS, "model_type": "llama"})).total == 62_640
+
+
+@pytest.mark.parametrize(
+    ("model_type", "key", "text"),
+    [
+        ("h2ovl_chat", "llm_config", "llama"),
+        ("interns1", "text_config", "qwen3"),
+        ("llava_mistral", None, "mistral"),
+        ("llava_qwen", None, "qwen2"),
+        ("ovis", "llm_config", "qwen2"),
+    ],
+)
+def test_wrappers_of_own_code_cost_what_their_text_model_does(model_type, key, text):
+    inner = {**LLAMA_KEYS, "model_type": text}
+    config = {"model_type": model_type, **({key: inner} if key else LLAMA_KEYS)}
+    assert costs(config) == costs(inner)
+    assert parameters(load(config)).not_counted
