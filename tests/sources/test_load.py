@@ -149,6 +149,14 @@ def test_a_file_whose_name_looks_like_a_preset(refusal, write, monkeypatch):
     assert load("./mine").name == "mine"
 
 
+def test_a_folder_whose_name_looks_like_a_preset(refusal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text('{"model_type": "llama"}')
+    assert refusal("mine").hint == "for the folder of that name write ./mine"
+    assert load("./mine").name == "mine"
+
+
 def test_a_preset_comes_before_a_file_of_its_name(write, monkeypatch):
     monkeypatch.chdir(Path(write(SMALL, "llama-3.2-1b")).parent)
     assert load("llama-3.2-1b").d_model == 2048
