@@ -97,7 +97,7 @@ def is_path(word: str) -> bool:
 
 def _unknown_preset(word: str) -> CostcalcError:
     close = nearest(word, [*preset_names(), *preset_aliases()], count=3)
-    if is_file(word) or is_folder(word):
+    if word and (is_file(word) or is_folder(word)):
         hint = f"for the {'file' if is_file(word) else 'folder'} of that name write ./{word}"
     elif close:
         hint = f"did you mean {' or '.join(close)}?"
